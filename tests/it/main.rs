@@ -1,0 +1,34 @@
+//! Integration tests, one binary: what a module promises to the others, tried from outside.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed, also in its helpers"
+)]
+#![expect(
+    clippy::format_push_string,
+    clippy::too_many_lines,
+    reason = "tables and their texts read best in one place"
+)]
+
+mod checks;
+mod converge;
+mod differences;
+mod executor;
+mod fuzz;
+mod identity;
+mod leftovers;
+mod lock;
+mod machine;
+mod paths;
+mod plans;
+mod reboot;
+mod reported;
+mod root;
+mod saved;
+mod scripts;
+mod secrets;
+mod shell;
+mod simulate;
+mod ssh;
+mod standing;
+mod transcripts;
+mod world;
