@@ -1,0 +1,36 @@
+# The commands that the README names, and their parts.
+.PHONY: demo test lint fast fuzz lab-test lab-up lab-down
+
+# From nothing to a cluster that serves, in the lab. Needs root.
+demo:
+	scripts/demo.sh
+
+# Everything that must be right before a change is taken.
+test: lint fast lab-test
+
+# Formatting, clippy, shellcheck, cargo deny.
+lint:
+	scripts/toolchain.sh clippy fmt
+	scripts/lint.sh
+
+# The tests that need nothing but this machine.
+fast:
+	cargo test --locked
+
+# Damaged probes and inventories, a minute for each target: no panic, no hang.
+fuzz:
+	for target in a_probe a_cluster an_inventory; do \
+		K8SUP_FUZZ_SECONDS=60 K8SUP_FUZZ_SEED=$$(date +%s) \
+			cargo test --locked --test it -- --exact "fuzz::$$target" || exit 1; \
+	done
+
+# k8sup on real hosts, in a lab of its own. Needs root.
+lab-test:
+	scripts/lab-test.sh
+
+# The demo's lab: seven Debian hosts in this machine (lab/README.md). Needs root.
+lab-up:
+	lab/lab up
+
+lab-down:
+	lab/lab down
