@@ -114,6 +114,11 @@ pub(crate) const LEFT: &[(&[After], &str, &str)] = &[
     ),
     (
         &[Reset, Purge],
+        "+ file /etc/firewalld/zones/public.xml…",
+        "firewalld's own copy of the zone that was opened, with nothing of k8sup's in it",
+    ),
+    (
+        &[Reset, Purge],
         "file /etc/passwd …",
         "Debian keeps the users of removed packages (haproxy)",
     ),

@@ -20,7 +20,7 @@ struct Fault {
 }
 
 const FAULTS: &[Fault] = &[
-    // Dropped and rejected on different hosts, and between two workers: each is told, and nothing else.
+    // Dropped and rejected on different hosts, and between two workers: each is told, with the rule that does it.
     Fault {
         make: &[
             ("cp2", "iptables -A INPUT -p tcp --dport 2379 -j DROP"),
@@ -31,7 +31,8 @@ const FAULTS: &[Fault] = &[
             "nobody reaches its port 2379/tcp (cp1, cp3 tried): no answer [K8S-NET-010]",
             "nobody reaches its port 10250/tcp (cp1, cp2 tried): refused by a firewall [K8S-NET-011]",
             "w1 does not reach its port 8472/udp: no answer [K8S-NET-013]",
-            "3 problems",
+            "its packet filter stops what other hosts of the cluster send [K8S-FW-003]",
+            "6 problems",
         ],
         mend: &[
             ("cp2", "iptables -F INPUT"),
@@ -58,7 +59,8 @@ const FAULTS: &[Fault] = &[
             "nobody reaches its ports 2379/tcp, 2380/tcp, 6443/tcp (cp1, cp3 tried): No route to host [K8S-NET-010]",
             "nobody reaches its port 10250/tcp (cp1, cp3 tried): No route to host [K8S-NET-011]",
             "nobody reaches its port 8472/udp (5 hosts tried): ",
-            "5 problems",
+            "its packet filter stops what other hosts of the cluster send [K8S-FW-003]",
+            "7 problems",
         ],
         mend: &[("cp2", "iptables -F INPUT"), ("lb-0", "iptables -F INPUT")],
     },
