@@ -1,5 +1,5 @@
 # The commands that the README names, and their parts.
-.PHONY: demo test lint fast fuzz lab-test lab-up lab-down
+.PHONY: demo test lint fast fuzz lab-test bench bench-fanout lab-up lab-down
 
 # From nothing to a cluster that serves, in the lab. Needs root.
 demo:
@@ -27,6 +27,14 @@ fuzz:
 # k8sup on real hosts, in a lab of its own. Needs root.
 lab-test:
 	scripts/lab-test.sh
+
+# apply beside building the same cluster by hand, in alternating pairs. Needs root and an idle machine; half an hour.
+bench:
+	scripts/bench.py
+
+# `k8sup exec` beside OpenSSH, ansible-core and pyinfra on 200 and 1,000 addresses. Needs root.
+bench-fanout:
+	scripts/bench_fanout.py
 
 # The demo's lab: seven Debian hosts in this machine (lab/README.md). Needs root.
 lab-up:

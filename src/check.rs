@@ -435,6 +435,11 @@ checks! {
         "haproxy on the load balancer already serves something that is not k8sup's, and would stop doing so.",
         "give the load balancer a machine of its own; with --allow its haproxy.cfg is replaced, and reset puts it back";
 
+    OTHER_BALANCER = "K8S-LB-002" Warn false:
+        "The endpoint leads to a load balancer that is not in the inventory, so its health checks are unknown.",
+        "let it ask each controller for /readyz over TLS on port 6443 every 1 to 2 s, use one after the first good \
+         answer, and keep connections open for hours: `kubeadm init` waits for it, and watches hang on it";
+
     BALANCER_DRIFTED = "K8S-LB-003" Fix false:
         "haproxy is not as k8sup had set it up: its file was changed, or it does not run, or not at boot.",
         "apply puts back file and service";

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::guide;
 use crate::inventory::{self, replaced};
 use crate::lab::{HOSTS, NODES, feed, on, rebuild, snapshots};
 use crate::left::{After, unexplained};
@@ -75,7 +76,7 @@ pub(crate) fn refused() {
     unchanged(&before);
 }
 
-/// Apply, use, apply again, reset, apply on the reset hosts, reset, remove the packages, too.
+/// Apply, use, apply again, reset; on the reset hosts all of the guide; then the packages go, too.
 pub(crate) fn full() {
     rebuild(&HOSTS);
     let before = snapshots(&HOSTS);
@@ -97,8 +98,7 @@ pub(crate) fn full() {
         .expect(0)
         .says("Nothing to reset: 7 hosts are clean");
 
-    k8sup(&["apply", "--yes"], &inventory).expect(0);
-    serves(&NODES);
+    guide::followed();
     k8sup(&["reset", "--yes", "--purge"], &inventory)
         .expect(0)
         .says("7 hosts are clean");

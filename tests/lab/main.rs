@@ -9,6 +9,7 @@
 )]
 
 mod by_hand;
+mod guide;
 mod interrupted;
 mod inventory;
 mod lab;

@@ -36,7 +36,7 @@ impl Ran {
     pub(crate) fn expect(self, code: i32) -> Self {
         assert_eq!(
             self.code, code,
-            "k8sup {} ended with {}\n{}{}",
+            "{} ended with {}\n{}{}",
             self.what, self.code, self.stdout, self.stderr
         );
         self
@@ -47,7 +47,7 @@ impl Ran {
         let said = self.stdout.contains(text) || self.stderr.contains(text);
         assert!(
             said,
-            "k8sup {} did not say {text:?}\n{}{}",
+            "{} did not say {text:?}\n{}{}",
             self.what, self.stdout, self.stderr
         );
         self
@@ -67,21 +67,37 @@ fn command(arguments: &[&str], inventory: &Path) -> Command {
 
 /// Runs a command of k8sup to its end.
 pub(crate) fn k8sup(arguments: &[&str], inventory: &Path) -> Ran {
+    to_its_end(
+        &mut command(arguments, inventory),
+        &format!("k8sup {}", arguments.join(" ")),
+    )
+}
+
+/// A line of a document, as typed by somebody who has k8sup in the PATH and stands in `folder`.
+pub(crate) fn typed(line: &str, folder: &Path) -> Ran {
+    let programs = Path::new(env!("CARGO_BIN_EXE_k8sup")).parent().unwrap().display();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = lab::command(&["run", "sh", "-ec", line]);
+    command
+        .current_dir(folder)
+        .env("PATH", format!("{programs}:{path}"))
+        .env("HOME", home())
+        .env_remove("XDG_STATE_HOME")
+        .env_remove("KUBECONFIG");
+    to_its_end(&mut command, line)
+}
+
+fn to_its_end(command: &mut Command, what: &str) -> Ran {
     let begin = Instant::now();
-    let output = command(arguments, inventory).output().unwrap();
+    let output = command.output().unwrap();
     let ran = Ran {
-        what: arguments.join(" "),
+        what: what.to_owned(),
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         took: begin.elapsed(),
     };
-    step(&format!(
-        "{:6.1} s  k8sup {} -> {}",
-        ran.took.as_secs_f64(),
-        ran.what,
-        ran.code
-    ));
+    step(&format!("{:6.1} s  {what} -> {}", ran.took.as_secs_f64(), ran.code));
     ran
 }
 

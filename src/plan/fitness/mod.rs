@@ -3,6 +3,7 @@
 //! One module for each kind of trouble, each a function from facts to findings. What would have been in the way of a
 //! host that is a member by now is not looked for: it runs.
 
+mod balancer;
 mod board;
 mod clocks;
 mod disks;
@@ -41,7 +42,7 @@ pub(super) fn findings(
     found.extend(names::alike(cluster, parts));
     for part in named {
         found.extend(ports::taken(cluster, part));
-        found.extend(ports::other_haproxy(cluster, part));
+        found.extend(balancer::other_haproxy(cluster, part));
         found.extend(firewall::stops(cluster, part));
         found.extend(leftovers::pod_network(part, live));
         found.extend(machine::strange_data(cluster, part));
@@ -66,6 +67,7 @@ pub(super) fn findings(
         found.extend(names::endpoint_elsewhere(cluster, part));
     }
     if !coming.is_empty() {
+        found.extend(balancer::of_others(cluster));
         found.extend(surroundings::controller_manager(parts, live));
         found.extend(clocks::unkept(&coming));
         found.extend(clocks::apart(parts));

@@ -12,7 +12,26 @@ const RUNS: Service = Service {
     active: true,
 };
 
+const BEHIND_OTHERS: &str = "
+cluster: { name: homelab, kubernetes: v1.34.4, endpoint: 192.168.7.9:6443 }
+ssh: { user: pi }
+controllers: { cp1: 192.168.7.201, cp2: 192.168.7.202, cp3: 192.168.7.203 }
+";
+
 pub(super) const CASES: &[Case] = &[
+    Case {
+        name: "init-upload-config-slow-lb-129",
+        given: Given::Hosts(homelab),
+        wants: &[
+            Silent("K8S-LB-002"),
+            Brings("lb-0", "inter 1s fastinter 500ms downinter 200ms rise 1"),
+        ],
+    },
+    Case {
+        name: "init-upload-config-slow-lb-129: somebody else's load balancer",
+        given: Given::Hosts(|| bare(BEHIND_OTHERS)),
+        wants: &[Warned("K8S-LB-002", "-")],
+    },
     Case {
         name: "haproxy-short-timeouts",
         given: Given::Hosts(homelab),

@@ -1,7 +1,7 @@
 //! What people have reported of their hosts, as facts, and what becomes of it: one entry a case, split by subject.
 //!
 //! A case is a recorded host that is changed by a few lines, and what is wanted: a finding with its code and level, a
-//! step, or the text that a step brings. Colleagues' checks that have a file of their own are found by their code, too.
+//! step, or the text that a step brings. What has a test file of its own is found by its code, too.
 
 use std::collections::BTreeSet;
 use std::path::Path;
