@@ -29,7 +29,7 @@ HOSTS = {
     "w3": "192.168.7.206",
 }
 # The keys that by-hand.sh has kubeadm make.
-SAME_KEYS = "\nkubeadm:\n  encryptionAlgorithm: ECDSA-P256\n"
+SAME_KEYS = "\ncluster:\n  keyAlgorithm: ECDSA-P256"
 
 
 def lab(*arguments):
@@ -108,7 +108,7 @@ def main(pairs):
     subprocess.check_call(["cargo", "build", "--locked", "--release"], cwd=ROOT)
     inventory = ROOT / "target" / "bench.yaml"
     demo = (ROOT / "inventories" / "lab.yaml").read_text()
-    inventory.write_text(demo.replace("/var/tmp/k8sup-lab/", f"{LAB_FOLDER}/") + SAME_KEYS)
+    inventory.write_text(demo.replace("/var/tmp/k8sup-lab/", f"{LAB_FOLDER}/").replace("\ncluster:", SAME_KEYS))
     runs = []
     try:
         subprocess.check_call(lab("up"))

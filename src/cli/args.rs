@@ -82,6 +82,16 @@ pub enum Command {
   k8sup status homelab.yaml
   k8sup status homelab.yaml --exit-code -o json | jq .problems")]
     Status(Status),
+    /// Try out whether the cluster does what it should, with pods of its own
+    ///
+    /// Pods start on every node and reach each other, a service answers by address and name, names are resolved, exec,
+    /// logs and port-forward work, a deleted pod comes back. All of it in a namespace that is gone afterwards, also after
+    /// Ctrl-C. Ends with 5 when something does not work.
+    #[command(after_help = "Examples:
+  k8sup test homelab.yaml
+  k8sup test homelab.yaml --image registry.example.com/busybox:1.37 --outside example.com
+  k8sup test homelab.yaml -o json | jq .checks")]
+    Test(Test),
     /// Save what the hosts are in a folder, for a report of a bug
     ///
     /// The text of the probes, one file a host, without secrets, the names of people and comments in files. Host names,
@@ -130,6 +140,7 @@ impl Command {
             Self::Plan(_) => "plan",
             Self::Apply(_) => "apply",
             Self::Status(_) => "status",
+            Self::Test(_) => "test",
             Self::Facts(_) => "facts",
             Self::Kubeconfig(_) => "kubeconfig",
             Self::Reset(_) => "reset",
@@ -274,6 +285,44 @@ pub struct Status {
     /// Print the status in this form
     #[arg(short, long, value_enum, value_name = "FORM", default_value_t)]
     pub output: DataFormat,
+}
+
+/// `k8sup test`.
+#[derive(Debug, Clone, Args)]
+pub struct Test {
+    /// The inventory and its hosts.
+    #[command(flatten)]
+    pub target: Target,
+    /// Image of the pods; it must have sh, httpd, wget, nslookup and sleep
+    #[arg(long, value_name = "IMAGE", value_parser = image, default_value = "docker.io/library/busybox:1.37")]
+    pub image: String,
+    /// A name outside of the cluster that pods must be able to resolve, where the controller is
+    #[arg(long, value_name = "NAME", value_parser = dns_name, default_value = "kubernetes.io")]
+    pub outside: String,
+    /// Pods must have started after this many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub limit: u64,
+    /// Print what is found in this form
+    #[arg(short, long, value_enum, value_name = "FORM", default_value_t)]
+    pub output: DataFormat,
+}
+
+fn image(text: &str) -> Result<String, String> {
+    made_of(text, "._-/:@")
+}
+
+fn dns_name(text: &str) -> Result<String, String> {
+    made_of(text, ".-")
+}
+
+/// Of ASCII letters, digits and these signs.
+fn made_of(text: &str, signs: &str) -> Result<String, String> {
+    let strange = |c: &char| !c.is_ascii_alphanumeric() && !signs.contains(*c);
+    match text.chars().find(strange) {
+        _ if text.is_empty() => Err("it is empty".to_owned()),
+        Some(c) => Err(format!("{c:?} cannot be in it")),
+        None => Ok(text.to_owned()),
+    }
 }
 
 /// `k8sup facts`.

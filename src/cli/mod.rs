@@ -15,6 +15,7 @@ pub mod manual;
 pub mod plan;
 pub mod reset;
 pub mod status;
+pub mod test;
 
 use crate::report::{Console, LogFile, Settings};
 use args::{Cli, Command};
@@ -39,6 +40,7 @@ pub async fn run(cli: Cli) -> u8 {
         Command::Plan(args) => plan::run(&args, &console).await,
         Command::Apply(args) => Box::pin(apply::run(&args, &console)).await,
         Command::Status(args) => status::run(&args, &console).await,
+        Command::Test(args) => Box::pin(test::run(&args, &console)).await,
         Command::Facts(args) => facts::run(&args, &console).await,
         Command::Kubeconfig(args) => kubeconfig::run(&args, &console).await,
         Command::Reset(args) => reset::run(&args, &console).await,

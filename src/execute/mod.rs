@@ -11,6 +11,7 @@ pub mod evidence;
 pub mod late;
 pub mod lock;
 mod reboot;
+pub mod smoke;
 pub mod verify;
 
 use std::collections::{BTreeMap, HashMap};
