@@ -91,7 +91,9 @@ EOF
   for what in ds/probe deploy/moved; do
     kube rollout status "$what" --timeout="${LIMIT}s" && continue
     kube get pods -o wide
-    kube get events --field-selector type=Warning --sort-by=.lastTimestamp -o custom-columns=ON:.source.host,WHAT:.message
+    kube get events --field-selector type=Warning -o 'jsonpath={range .items[*]}{.message}{"\n"}{end}' | sort -u | tail -n 8 >"$work/events"
+    cat "$work/events"
+    if grep -q 'pull image' "$work/events"; then echo "$IMAGE cannot be pulled: --image names another one"; fi
     return 1
   done
 }
@@ -118,7 +120,7 @@ every() {
 
 # In a pod: a rule of kube-proxy or an endpoint may follow the pod's readiness by a moment.
 ASK='ask() { for _ in 1 2 3 4 5 6; do wget -q -T 4 -O - "http://$1/" && return; sleep 1; done 2>/dev/null; return 1; }
-find() { for _ in 1 2 3 4 5 6; do nslookup -type=a "$1" >/dev/null 2>&1 && return; sleep 1; done; return 1; }'
+find() { for _ in 1 2 3; do nslookup -type=a "$1" >/dev/null 2>&1 && return; sleep 1; done; return 1; }'
 
 exec_works() { every '[ -n "$NODE" ] || echo "the pod has no environment"'; }
 
@@ -137,7 +139,10 @@ service_by_address() {
     ask $address >/dev/null || echo 'no answer from the service at $address: see kube-proxy on this node'"
 }
 
+with_names() { [ "$names" = 1 ] || { echo "no name is resolved, see above"; return "$missed"; }; }
+
 service_by_name() {
+  with_names || return
   every "$ASK
     for name in probe probe.$SPACE.svc.$DOMAIN; do ask \$name >/dev/null || echo \"no answer from the service by the name \$name\"; done"
 }
@@ -145,12 +150,15 @@ service_by_name() {
 names_inside() {
   every "$ASK
     find kubernetes.default.svc.$DOMAIN. || echo 'kubernetes.default.svc.$DOMAIN is not resolved'" || {
-    kubectl --kubeconfig /etc/kubernetes/admin.conf -n kube-system get deploy/coredns pods -l k8s-app=kube-dns -o wide
+    for what in deployments pods; do
+      kubectl --kubeconfig /etc/kubernetes/admin.conf -n kube-system get "$what" -l k8s-app=kube-dns -o wide
+    done
     return 1
   }
 }
 
 names_outside() {
+  with_names || return
   if [ -z "$OUTSIDE" ] || ! getent hosts "$OUTSIDE" >/dev/null; then
     echo "${OUTSIDE:-no name} is not resolved by this host either, so nothing can be said of pods"
     return "$missed"
@@ -199,14 +207,14 @@ pod_comes_back() {
   kube wait "$(new | head -n 1)" --for=condition=Ready --timeout="${LIMIT}s"
 }
 
-failed=0
+failed=0 names=1
 check "a pod starts on every node" pods_start || exit 1
 list_pods >"$work/pods"
 check "exec" exec_works || failed=1
 check "logs" logs_come || failed=1
 check "every pod reaches every other" pods_reach_pods || failed=1
 check "a service by its address" service_by_address || failed=1
-check "names inside the cluster" names_inside || failed=1
+check "names inside the cluster" names_inside || failed=1 names=0
 check "a service by its name" service_by_name || failed=1
 check "names outside the cluster" names_outside || failed=1
 check "port-forward" port_is_forwarded || failed=1

@@ -85,6 +85,7 @@ pub(crate) fn full() {
     k8sup(&["plan", "--exit-code"], &inventory).expect(3);
     k8sup(&["apply", "--yes"], &inventory).expect(0);
     serves(&NODES);
+    tried_out(&inventory);
     mixture();
     nothing_to_do(&inventory);
     healthy(&inventory);
@@ -104,6 +105,35 @@ pub(crate) fn full() {
         .says("7 hosts are clean");
     compare(&before, After::Purge);
     k8sup(&["plan", "--exit-code"], &inventory).expect(3);
+}
+
+/// The smoke test sees what works and what does not, and leaves nothing behind.
+fn tried_out(inventory: &Path) {
+    let test = ["test", "--outside", "www.outside.lab.test", "-o", "json"];
+    let verdicts = |code| {
+        let said: Value = serde_json::from_str(&k8sup(&test, inventory).expect(code).stdout).unwrap();
+        let checks = said["checks"].as_array().unwrap().iter();
+        checks
+            .map(|check| (check["name"].as_str().unwrap().to_owned(), check["verdict"].clone()))
+            .collect::<Vec<_>>()
+    };
+    let all = verdicts(0);
+    assert_eq!(all.len(), 10);
+    assert!(all.iter().all(|(_, verdict)| verdict == "passed"), "{all:?}");
+    kubectl(&["-n", "kube-system", "scale", "deploy/coredns", "--replicas=0"]);
+    kubectl(&["-n", "kube-system", "wait", "pod", "-l", "k8s-app=kube-dns", "--for=delete", "--timeout=60s"]);
+    let without_names = verdicts(5);
+    kubectl(&["-n", "kube-system", "scale", "deploy/coredns", "--replicas=2"]);
+    kubectl(&["-n", "kube-system", "rollout", "status", "deploy/coredns", "--timeout=60s"]);
+    let wrong = without_names.iter().filter(|(_, verdict)| verdict != "passed");
+    let wrong: Vec<_> = wrong.map(|(name, verdict)| (name.as_str(), verdict.as_str().unwrap())).collect();
+    let wanted = [
+        ("names inside the cluster", "failed"),
+        ("a service by its name", "skipped"),
+        ("names outside the cluster", "skipped"),
+    ];
+    assert_eq!(wrong, wanted);
+    assert!(!kubectl(&["get", "namespaces"]).contains("k8sup-smoke"));
 }
 
 /// The second apply finds nothing to do, and at once. A machine may be slow now and then, so the
