@@ -121,6 +121,12 @@ pub enum Command {
 One word is a line for the shell, several are a program and its arguments. Ends with the
 highest exit status of all hosts; with 4 when some could not be reached and no other was higher.")]
     Exec(Exec),
+    /// Print the JSON schema of the inventory, for editors
+    #[command(after_help = "Examples:
+  k8sup schema > k8sup.schema.json
+An inventory that begins with this line is completed and checked while you write, by editors with a YAML language server:
+  # yaml-language-server: $schema=k8sup.schema.json")]
+    Schema,
     /// Print the completions of a shell
     #[command(after_help = "Examples:
   k8sup completions bash > /etc/bash_completion.d/k8sup
@@ -145,6 +151,7 @@ impl Command {
             Self::Kubeconfig(_) => "kubeconfig",
             Self::Reset(_) => "reset",
             Self::Exec(_) => "exec",
+            Self::Schema => "schema",
             Self::Completions(_) => "completions",
             Self::Man(_) => "man",
         }

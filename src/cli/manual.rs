@@ -1,12 +1,22 @@
-//! `k8sup completions` and `k8sup man`: what the command line itself can tell.
+//! `k8sup schema`, `completions` and `man`: what the program can tell of itself.
 
 use clap::CommandFactory;
 
 use super::Ended;
 use super::args::{Cli, Completions, Man};
-use super::plan::print;
+use super::plan::{print, print_json};
 use crate::exit;
+use crate::inventory::schema;
 use crate::report::Console;
+
+/// Prints the JSON schema of the inventory.
+///
+/// # Errors
+/// [`exit::UNEXPECTED`], when standard output cannot be written.
+pub fn schema(console: &Console) -> Ended {
+    print_json(console, Ok(schema::json()))?;
+    Ok(exit::DONE)
+}
 
 /// Prints the completions of a shell.
 ///

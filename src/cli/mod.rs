@@ -45,6 +45,7 @@ pub async fn run(cli: Cli) -> u8 {
         Command::Kubeconfig(args) => kubeconfig::run(&args, &console).await,
         Command::Reset(args) => reset::run(&args, &console).await,
         Command::Exec(args) => exec::run(&args, &console).await,
+        Command::Schema => manual::schema(&console),
         Command::Completions(args) => manual::completions(&args, &console),
         Command::Man(args) => manual::pages(&args, &console),
     };
@@ -52,7 +53,7 @@ pub async fn run(cli: Cli) -> u8 {
     if let Ok(log) = log {
         log.settle(
             name,
-            code == crate::exit::USAGE || ["completions", "man"].contains(&name),
+            code == crate::exit::USAGE || ["schema", "completions", "man"].contains(&name),
         );
     }
     code

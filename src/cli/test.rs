@@ -1,5 +1,6 @@
 //! `k8sup test`: tries out what people want of a live cluster, and leaves nothing behind.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -13,7 +14,7 @@ use super::interrupt::Interrupt;
 use super::plan::{print, print_json};
 use crate::cluster::NodeName;
 use crate::execute::event::Phase;
-use crate::execute::smoke::{self, Tried, Smoke, Told, Verdict};
+use crate::execute::smoke::{self, Smoke, Told, Tried, Verdict};
 use crate::exit;
 use crate::remote::Session;
 use crate::report::Console;
@@ -53,7 +54,11 @@ async fn tested(args: &Args, fleet: &Fleet, console: &Console) -> Ended {
     let (Some(host), Some(session)) = (asked, session) else {
         let hint = format!("`k8sup status {}` says what there is", args.target.typed());
         console.fail(&TestError::NoCluster, Some(&hint));
-        return Err(if fleet.nobody_answers() { exit::UNREACHABLE } else { exit::FAILED });
+        return Err(if fleet.nobody_answers() {
+            exit::UNREACHABLE
+        } else {
+            exit::FAILED
+        });
     };
     let smoke = Smoke {
         namespace: format!("k8sup-smoke-{:08x}", rand::random::<u32>()),
@@ -84,17 +89,23 @@ async fn tested(args: &Args, fleet: &Fleet, console: &Console) -> Ended {
             console.say("Interrupted: what was made for the test is gone again.\n");
             Err(exit::INTERRUPTED)
         }
-        Some(Err(error)) => stopped(&host, error.to_string(), console),
+        Some(Err(error)) => stopped(&host, &error.to_string(), console),
         // It did not come to its first check, or broke off in the middle of one.
-        Some(Ok(output)) if !failed && !output.ok() => stopped(&host, output.stderr, console),
+        Some(Ok(output)) if !failed && !output.ok() => stopped(&host, &output.stderr, console),
         Some(Ok(_)) if failed => Ok(exit::FAILED),
         Some(Ok(_)) => Ok(exit::DONE),
     }
 }
 
-fn stopped(host: &NodeName, why: String, console: &Console) -> Ended {
+fn stopped(host: &NodeName, why: &str, console: &Console) -> Ended {
     let why = clean(why.trim());
-    console.fail(&TestError::Stopped { host: host.clone(), why }, Some("run it again"));
+    console.fail(
+        &TestError::Stopped {
+            host: host.clone(),
+            why,
+        },
+        Some("run it again"),
+    );
     Err(exit::FAILED)
 }
 
@@ -136,7 +147,7 @@ fn row(check: &Tried, console: &Console) -> String {
     };
     let mut row = format!("{sign} {}  {}\n", check.name, style.dim(&span(check.took)));
     for line in &check.evidence {
-        row.push_str(&format!("    {}\n", clean(line)));
+        let _ = writeln!(row, "    {}", clean(line));
     }
     row
 }

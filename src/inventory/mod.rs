@@ -6,10 +6,12 @@
 
 pub mod problem;
 pub mod raw;
+pub mod schema;
 pub mod tree;
 
 mod read;
-pub(crate) mod walk;
+pub(crate) mod vocabulary;
+mod walk;
 
 use std::path::{Path, PathBuf};
 

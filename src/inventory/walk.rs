@@ -5,97 +5,7 @@
 use super::problem::{Problem, Span, quoted};
 use super::raw::At;
 use super::tree::{Entry, Kind, Node};
-
-/// Every section with its keys: the whole vocabulary of an inventory.
-pub(crate) const SECTIONS: &[(&str, &[&str])] = &[
-    (
-        "",
-        &[
-            "cluster",
-            "ssh",
-            "loadBalancers",
-            "controllers",
-            "workers",
-            "flannel",
-            "packages",
-            "images",
-            "kubeadm",
-            "kubelet",
-            "kubeProxy",
-            "dns",
-            "proxy",
-            "allow",
-        ],
-    ),
-    (
-        "cluster",
-        &[
-            "name",
-            "kubernetes",
-            "podCidr",
-            "serviceCidr",
-            "dnsDomain",
-            "endpoint",
-            "certSans",
-            "keyAlgorithm",
-            "setHostnames",
-        ],
-    ),
-    (
-        "ssh",
-        &[
-            "user",
-            "port",
-            "key",
-            "keys",
-            "bastion",
-            "sudoPassword",
-            "hostKeys",
-            "knownHosts",
-        ],
-    ),
-    (
-        "HOST.ssh",
-        &[
-            "host",
-            "user",
-            "port",
-            "key",
-            "keys",
-            "bastion",
-            "sudoPassword",
-            "hostKeys",
-            "knownHosts",
-        ],
-    ),
-    (
-        "ssh.bastion",
-        &["host", "user", "port", "key", "keys", "hostKeys", "knownHosts"],
-    ),
-    ("ssh.sudoPassword", &["env", "file"]),
-    ("HOST", &["address", "ssh", "labels", "taints", "interface"]),
-    ("HOST.taints", &["key", "value", "effect"]),
-    (
-        "flannel",
-        &[
-            "version",
-            "manifest",
-            "sha256",
-            "backend",
-            "vni",
-            "port",
-            "mtu",
-            "interface",
-            "imageRepository",
-            "patches",
-        ],
-    ),
-    ("packages", &["repository", "revision", "containerd"]),
-    ("packages.containerd", &["source", "key", "package"]),
-    ("images", &["repository", "mirrors"]),
-    ("dns", &["resolvers"]),
-    ("proxy", &["http", "https", "noProxy"]),
-];
+use super::vocabulary::{PARTS, part};
 
 /// What a number must be.
 const WHOLE: &str = "a whole number";
@@ -181,7 +91,7 @@ impl Walk {
             .iter()
             .filter(|entry| !keys(section).contains(&entry.key.as_str()))
         {
-            let near = nearest(&entry.key, keys(section));
+            let near = nearest(&entry.key, &keys(section));
             self.problems.push(unknown(section, shown, entry, near));
             meant.extend(near);
         }
@@ -367,11 +277,9 @@ impl Walk {
 }
 
 /// Keys of a section.
-fn keys(section: &str) -> &'static [&'static str] {
-    SECTIONS
-        .iter()
-        .find(|(name, _)| *name == section)
-        .map_or(&[], |(_, keys)| keys)
+fn keys(section: &str) -> Vec<&'static str> {
+    let known = part(section).into_iter().flat_map(|part| part.keys);
+    known.map(|key| key.name).collect()
 }
 
 /// The problem of a key that nobody knows, with the one that was probably meant.
@@ -391,14 +299,14 @@ fn unknown(section: &str, shown: &str, entry: &Entry, near: Option<&str>) -> Pro
             .label(format!("did you mean `{near}`?"))
             .hint(format!("write `{near}`"));
     }
-    let elsewhere = SECTIONS
+    let elsewhere = PARTS
         .iter()
-        .filter(|(name, _)| *name != section && !name.is_empty())
-        .find(|(_, keys)| keys.contains(&entry.key.as_str()));
+        .filter(|part| part.name != section && !part.name.is_empty())
+        .find(|part| part.keys.iter().any(|key| key.name == entry.key));
     let problem = problem.label("unknown key");
     match elsewhere {
-        Some((name, _)) => {
-            let name = name.replace("HOST.", "a host's ").replace("HOST", "a host");
+        Some(part) => {
+            let name = part.name.replace("HOST.", "a host's ").replace("HOST", "a host");
             problem.hint(format!("{} belongs to `{name}`", quoted(&entry.key)))
         }
         None => problem.hint(format!("known keys: {}", known.join(", "))),

@@ -6,6 +6,7 @@ use k8sup::check::{self, Level, NotAllowable};
 use k8sup::execute::verify::has_just_grown;
 use k8sup::facts::platform::Disk;
 use k8sup::facts::{HostFacts, Listener, Route, Seen, Service};
+use k8sup::inventory::schema;
 use k8sup::plan::apply;
 
 use crate::simulate::World;
@@ -30,14 +31,21 @@ fn codes_are_unique_and_of_one_kind() {
     }
 }
 
-/// `K8SUP_UPDATE=1` writes it anew.
+/// `K8SUP_UPDATE=1` writes them anew.
 #[test]
-fn the_document_is_that_of_the_code() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/checks.md");
-    if std::env::var_os("K8SUP_UPDATE").is_some() {
-        std::fs::write(&path, check::document()).unwrap();
+fn the_documents_are_those_of_the_code() {
+    let schema = serde_json::to_string_pretty(&schema::json()).unwrap() + "\n";
+    for (name, text) in [
+        ("docs/checks.md", check::document()),
+        ("docs/inventory.md", schema::document()),
+        ("inventories/schema.json", schema),
+    ] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+        if std::env::var_os("K8SUP_UPDATE").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        assert_eq!(world::read(name), text, "{name}");
     }
-    assert_eq!(world::read("docs/checks.md"), check::document());
 }
 
 #[test]

@@ -121,12 +121,30 @@ fn tried_out(inventory: &Path) {
     assert_eq!(all.len(), 10);
     assert!(all.iter().all(|(_, verdict)| verdict == "passed"), "{all:?}");
     kubectl(&["-n", "kube-system", "scale", "deploy/coredns", "--replicas=0"]);
-    kubectl(&["-n", "kube-system", "wait", "pod", "-l", "k8s-app=kube-dns", "--for=delete", "--timeout=60s"]);
+    kubectl(&[
+        "-n",
+        "kube-system",
+        "wait",
+        "pod",
+        "-l",
+        "k8s-app=kube-dns",
+        "--for=delete",
+        "--timeout=60s",
+    ]);
     let without_names = verdicts(5);
     kubectl(&["-n", "kube-system", "scale", "deploy/coredns", "--replicas=2"]);
-    kubectl(&["-n", "kube-system", "rollout", "status", "deploy/coredns", "--timeout=60s"]);
+    kubectl(&[
+        "-n",
+        "kube-system",
+        "rollout",
+        "status",
+        "deploy/coredns",
+        "--timeout=60s",
+    ]);
     let wrong = without_names.iter().filter(|(_, verdict)| verdict != "passed");
-    let wrong: Vec<_> = wrong.map(|(name, verdict)| (name.as_str(), verdict.as_str().unwrap())).collect();
+    let wrong: Vec<_> = wrong
+        .map(|(name, verdict)| (name.as_str(), verdict.as_str().unwrap()))
+        .collect();
     let wanted = [
         ("names inside the cluster", "failed"),
         ("a service by its name", "skipped"),

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::load;
 use crate::cluster::{Cluster, HostKeys, ManifestSource, Role, SecretSource};
 use crate::inventory::problem::{self, Severity, render_problems};
-use crate::inventory::{Environment, open, walk};
+use crate::inventory::{Environment, open, vocabulary};
 
 fn environment() -> Environment {
     Environment {
@@ -595,10 +595,8 @@ fn lines() -> impl Strategy<Value = String> {
         Just("*a".to_owned()),
         Just(String::new()),
     ];
-    let all: Vec<&str> = walk::SECTIONS
-        .iter()
-        .flat_map(|(_, keys)| keys.iter().copied())
-        .collect();
+    let keys = vocabulary::PARTS.iter().flat_map(|part| part.keys);
+    let all: Vec<&str> = keys.map(|key| key.name).collect();
     let line = (0_usize..3, proptest::sample::select(all), words)
         .prop_map(|(indent, key, word)| format!("{}{key}: {word}", "  ".repeat(indent)));
     proptest::collection::vec(line, 0..12).prop_map(|lines| lines.join("\n"))
