@@ -15,6 +15,7 @@ lint:
 
 # The tests that need nothing but this machine.
 fast:
+	$(if $(CI),scripts/browser.sh)
 	cargo test --locked
 
 # Damaged probes and inventories, a minute for each target: no panic, no hang.

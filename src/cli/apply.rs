@@ -24,7 +24,7 @@ use crate::facts::{Facts, Observation};
 use crate::plan::apply::{Intent, plan};
 use crate::plan::{Lane, Plan, Step, check_gates};
 use crate::remote::{Line, Session};
-use crate::report::{Console, Summary, failure, plan_view};
+use crate::report::{Console, Summary, failure, page, plan_view};
 
 /// How often more may show up to be done: once for a control plane that had to come up first,
 /// once for what is set only when the cluster is there, and once to spare.
@@ -147,7 +147,7 @@ impl Run<'_> {
             let (looked, seen) = tokio::select! {
                 looked = looking => looked,
                 () = interrupt.stop.cancelled() => {
-                    self.console.summary(&summary.about(self.intent.only.as_ref()));
+                    self.sum_up(&summary);
                     self.console.warn("every step was done, but whether the cluster serves was not waited for: run the same command again to see");
                     return Err(exit::INTERRUPTED);
                 }
@@ -279,6 +279,22 @@ impl Run<'_> {
 
     // --- the ends -----------------------------------------------------------------
 
+    fn sum_up(&self, summary: &Summary) {
+        let summary = summary.about(self.intent.only.as_ref());
+        self.console.summary(&summary);
+        self.write_report(&summary);
+    }
+
+    /// The timeline, where one is wanted. That it cannot be written changes nothing of what was done.
+    fn write_report(&self, summary: &Summary) {
+        let Some(file) = &self.args.report else { return };
+        let title = format!("k8sup apply: {}", self.fleet.cluster.name);
+        match page::write(file, &title, summary) {
+            Ok(()) => self.console.say(&format!("Timeline: {}\n", file.display())),
+            Err(error) => self.console.warn(&error.to_string()),
+        }
+    }
+
     async fn converged(&self, facts: &Facts, plan: &Plan, mut summary: Summary) -> u8 {
         let mut problems = verify::problems(&self.fleet.cluster, facts, &self.left_out(facts));
         if !problems.is_empty() {
@@ -306,6 +322,7 @@ impl Run<'_> {
             "Nothing to do: {who} as the inventory wants them ({:.1} s).\n{missing}",
             summary.total.as_secs_f64()
         ));
+        self.write_report(&summary);
         if !problems.is_empty() {
             exit::FAILED
         } else if !plan.left_out.is_empty() {
@@ -327,7 +344,7 @@ impl Run<'_> {
     }
 
     fn incomplete(&self, plan: &Plan, carried: &Carried, summary: &Summary) -> u8 {
-        self.console.summary(&summary.about(self.intent.only.as_ref()));
+        self.sum_up(summary);
         if let Some(host) = &carried.unrevoked {
             self.console.warn(&format!(
                 "{host}: bootstrap tokens and uploaded certificates could not be revoked; the next apply does it, and after two hours they are void"
@@ -354,7 +371,7 @@ impl Run<'_> {
     }
 
     async fn done(&self, problems: &[Problem], plan: &Plan, summary: &Summary) -> u8 {
-        self.console.summary(&summary.about(self.intent.only.as_ref()));
+        self.sum_up(summary);
         // That a host was left out stands in the summary.
         let others = plan.warnings.iter().filter(|warning| {
             let host = warning.host.as_ref();
@@ -409,7 +426,7 @@ impl Run<'_> {
     }
 
     fn not_converged(&self, plan: &Plan, summary: &Summary) -> u8 {
-        self.console.summary(&summary.about(self.intent.only.as_ref()));
+        self.sum_up(summary);
         self.console
             .warn("every step was done, but the hosts are still not as the inventory wants them; this is left to do:");
         show(plan, true, self.console);

@@ -275,6 +275,9 @@ pub struct Apply {
     /// Show the content of new and removed files too
     #[arg(long)]
     pub diff: bool,
+    /// Write the run's timeline into this file: when each step ran, what it had waited for, what the time went to
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
 }
 
 /// `k8sup status`.

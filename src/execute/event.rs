@@ -102,6 +102,8 @@ pub enum Event {
     GateOpened {
         /// Which.
         gate: Gate,
+        /// The host whose step opened it.
+        by: NodeName,
     },
     /// A gate will not open any more.
     GateClosed {

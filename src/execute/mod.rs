@@ -266,7 +266,11 @@ impl LaneRun {
             end.unrevoked &= !planned.step.cleans_up();
             if let Some(gate) = &planned.opens {
                 self.board.open(gate);
-                self.equipment.send(Event::GateOpened { gate: gate.clone() }).await;
+                let opened = Event::GateOpened {
+                    gate: gate.clone(),
+                    by: self.lane.host.clone(),
+                };
+                self.equipment.send(opened).await;
             }
         }
         end

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::summary::{HostSummary, Kept, NotStarted, PhaseTime, Summary, Unreached};
 use super::text::clean;
+use super::timeline::Timeline;
 use crate::cluster::{NodeName, Role};
 use crate::execute::event::{Event, Evidence, Outcome, Phase, StepError};
 use crate::plan::Gate;
@@ -28,6 +29,7 @@ pub struct Ledger {
     unreachable: Vec<Unreached>,
     kept: Vec<Kept>,
     interrupted: bool,
+    timeline: Timeline,
 }
 
 /// How a step's script begins the line of a file that it leaves as somebody has changed it.
@@ -77,6 +79,7 @@ pub enum Now {
 impl Ledger {
     /// Takes note of an event that happened at `at`.
     pub fn take(&mut self, at: Duration, event: &Event) {
+        self.timeline.take(at, event);
         match event {
             Event::PhaseStarted { phase } => {
                 self.phase = Some((*phase, at));
@@ -158,7 +161,7 @@ impl Ledger {
                 let about = host.as_ref().map(|host| format!("{host}: ")).unwrap_or_default();
                 self.note = Some(about + &clean(message));
             }
-            Event::GateOpened { gate: _ } | Event::GateClosed { gate: _, reason: _ } => {}
+            Event::GateOpened { .. } | Event::GateClosed { gate: _, reason: _ } => {}
             Event::Interrupted => self.interrupted = true,
         }
     }
@@ -291,6 +294,7 @@ impl Ledger {
             total,
             interrupted: self.interrupted,
             log: None,
+            timeline: self.timeline,
         }
     }
 }

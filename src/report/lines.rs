@@ -112,7 +112,7 @@ impl Lines {
                     format!("{}: {}", clean(step), clean(reason)),
                 ),
             },
-            Event::GateOpened { gate } => {
+            Event::GateOpened { gate, by: _ } => {
                 if self.verbose == 0 {
                     return String::new();
                 }

@@ -11,6 +11,7 @@ pub mod json;
 pub mod ledger;
 pub mod lines;
 pub mod logfile;
+pub mod page;
 pub mod plan_view;
 pub mod screen;
 pub mod status;
@@ -18,6 +19,7 @@ pub mod style;
 pub mod summary;
 pub mod table;
 pub mod text;
+pub mod timeline;
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};

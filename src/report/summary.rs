@@ -10,6 +10,7 @@ use super::failure::{entry, line, push_hint};
 use super::style::Style;
 use super::table::{Cell, Table};
 use super::text::{clean, count, span};
+use super::timeline::Timeline;
 use crate::cluster::{NodeName, Role};
 use crate::execute::event::{Phase, StepError};
 
@@ -35,6 +36,9 @@ pub struct Summary {
     pub interrupted: bool,
     /// The debug log.
     pub log: Option<PathBuf>,
+    /// When each step ran.
+    #[serde(skip)]
+    pub timeline: Timeline,
 }
 
 /// One lane.
@@ -93,6 +97,9 @@ pub struct PhaseTime {
     pub took: Duration,
 }
 
+/// Steps that took less are not told of.
+const WORTH_TELLING: Duration = Duration::from_secs(1);
+
 /// How a phase is called in front of a person.
 #[must_use]
 pub fn phase_name(phase: Phase) -> &'static str {
@@ -146,6 +153,7 @@ impl Summary {
             total,
             interrupted,
             log,
+            timeline,
         } = later;
         for host in hosts {
             match self.hosts.iter_mut().find(|known| known.host == host.host) {
@@ -172,6 +180,7 @@ impl Summary {
         self.total = self.total.max(total);
         self.interrupted |= interrupted;
         self.log = log.or(self.log.take());
+        self.timeline.absorb(timeline);
     }
 
     /// As text, ending in a newline.
@@ -211,6 +220,7 @@ impl Summary {
         if self.interrupted {
             line(&mut out, "\nRun the same command again to go on.");
         }
+        self.push_critical_path(&mut out, style);
         out.push('\n');
         entry(&mut out, "", "Time:", &self.times(), style);
         if let Some(log) = &self.log
@@ -221,7 +231,7 @@ impl Summary {
         out
     }
 
-    fn headline(&self, style: Style) -> String {
+    pub(super) fn headline(&self, style: Style) -> String {
         let (done, failed, not_started) = self.steps();
         let total: usize = self.hosts.iter().map(|host| host.total).sum();
         let mut parts = vec![format!("{done} of {} done", count(total, "step"))];
@@ -319,7 +329,34 @@ impl Summary {
         }
     }
 
-    fn times(&self) -> String {
+    /// What the time went to, where it took long enough to ask.
+    fn push_critical_path(&self, out: &mut String, style: Style) {
+        let path = self.timeline.critical_path();
+        let long: Vec<_> = path
+            .iter()
+            .filter(|link| link.bar.to - link.bar.from >= WORTH_TELLING)
+            .collect();
+        if long.len() < 2 {
+            return;
+        }
+        line(
+            out,
+            &format!("\n{}", style.bold("What the time went to, one after the other:")),
+        );
+        let mut table = Table::without_header();
+        for link in long {
+            let after = link.after.map(|gate| format!("when {gate}")).unwrap_or_default();
+            table.row([
+                Cell::plain(link.bar.host.as_str()),
+                Cell::plain(&link.bar.step),
+                Cell::plain(&span(link.bar.to - link.bar.from)),
+                Cell::dim(&after),
+            ]);
+        }
+        out.push_str(&table.render("  ", style));
+    }
+
+    pub(super) fn times(&self) -> String {
         let mut phases: Vec<PhaseTime> = Vec::new();
         for time in &self.phases {
             match phases.iter_mut().find(|known| known.phase == time.phase) {

@@ -18,6 +18,7 @@ mod identity;
 mod leftovers;
 mod lock;
 mod machine;
+mod page;
 mod paths;
 mod plans;
 mod reboot;
