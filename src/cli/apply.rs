@@ -13,6 +13,7 @@ use super::fleet::{self, Fleet, confirm, followed, timed};
 use super::interrupt::Interrupt;
 use super::kubeconfig;
 use super::plan::{blocked, show};
+use super::support;
 use crate::check::{self, Finding};
 use crate::cluster::{NodeName, Role};
 use crate::execute::event::{Event, Phase};
@@ -141,7 +142,7 @@ impl Run<'_> {
             .await;
             summary.absorb(seen);
             if !carried.complete() {
-                return Ok(self.incomplete(&plan, &carried, &summary));
+                return Ok(self.incomplete(&plan, &carried, &summary).await);
             }
             let looking = followed(self.console, |events| self.look_again(&plan, events));
             let (looked, seen) = tokio::select! {
@@ -158,7 +159,7 @@ impl Run<'_> {
                 return Ok(self.done(&looked.problems, &plan, &summary).await);
             }
             if round == ROUNDS {
-                return Ok(self.not_converged(&plan, &summary));
+                return Ok(self.not_converged(&plan, &summary).await);
             }
             self.may_reboot(&plan)?;
             // What could not be seen before is planned now, and shown before it is done.
@@ -343,7 +344,7 @@ impl Run<'_> {
         }
     }
 
-    fn incomplete(&self, plan: &Plan, carried: &Carried, summary: &Summary) -> u8 {
+    async fn incomplete(&self, plan: &Plan, carried: &Carried, summary: &Summary) -> u8 {
         self.sum_up(summary);
         if let Some(host) = &carried.unrevoked {
             self.console.warn(&format!(
@@ -353,6 +354,7 @@ impl Run<'_> {
         if carried.interrupted {
             return exit::INTERRUPTED;
         }
+        support::keep(self.fleet, plan, &self.args.target, self.console).await;
         let failed = carried.failures.iter().map(|error| &error.host);
         let unfinished: Vec<&NodeName> = failed.chain(carried.not_started.iter().map(|(host, _)| host)).collect();
         let finished = |lane: &Lane| !unfinished.contains(&&lane.host);
@@ -383,6 +385,7 @@ impl Run<'_> {
         if !problems.is_empty() {
             self.tell(problems);
             self.why(problems).await;
+            support::keep(self.fleet, plan, &self.args.target, self.console).await;
             return exit::FAILED;
         }
         let Some((_, session)) = self.controller() else {
@@ -425,11 +428,12 @@ impl Run<'_> {
         }
     }
 
-    fn not_converged(&self, plan: &Plan, summary: &Summary) -> u8 {
+    async fn not_converged(&self, plan: &Plan, summary: &Summary) -> u8 {
         self.sum_up(summary);
         self.console
             .warn("every step was done, but the hosts are still not as the inventory wants them; this is left to do:");
         show(plan, true, self.console);
+        support::keep(self.fleet, plan, &self.args.target, self.console).await;
         exit::FAILED
     }
 }

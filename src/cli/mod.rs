@@ -15,6 +15,7 @@ pub mod manual;
 pub mod plan;
 pub mod reset;
 pub mod status;
+pub mod support;
 pub mod test;
 
 use crate::report::{Console, LogFile, Settings};
@@ -43,7 +44,7 @@ pub async fn run(cli: Cli) -> u8 {
         Command::Test(args) => Box::pin(test::run(&args, &console)).await,
         Command::Facts(args) => facts::run(&args, &console).await,
         Command::Kubeconfig(args) => kubeconfig::run(&args, &console).await,
-        Command::Reset(args) => reset::run(&args, &console).await,
+        Command::Reset(args) => Box::pin(reset::run(&args, &console)).await,
         Command::Exec(args) => exec::run(&args, &console).await,
         Command::Schema => manual::schema(&console),
         Command::Completions(args) => manual::completions(&args, &console),

@@ -8,6 +8,7 @@ use super::args::Reset as Args;
 use super::fleet::{self, Fleet, confirm, followed};
 use super::interrupt::Interrupt;
 use super::plan::{blocked, show};
+use super::support;
 use crate::execute::event::Phase;
 use crate::execute::lock::Lock;
 use crate::exit;
@@ -126,7 +127,11 @@ impl Run<'_> {
             return Ok(exit::INTERRUPTED);
         }
         self.console.say("\n");
-        Ok(self.proof(&facts, carried.complete(), ""))
+        let code = self.proof(&facts, carried.complete(), "");
+        if code == exit::FAILED {
+            support::keep(self.fleet, &plan, &self.args.target, self.console).await;
+        }
+        Ok(code)
     }
 
     fn nothing_to_do(&self, facts: &Facts, plan: &Plan) -> u8 {

@@ -1,7 +1,8 @@
 //! The debug log: every event of a run as a JSON line, in the user's state folder.
 //!
 //! It is for the person who asks "what happened last night". Secrets cannot be in it, since
-//! no event has one. That it cannot be written is worth a warning, never a failure.
+//! no event has one. That it cannot be written is worth a warning, never a failure. A run that
+//! failed has a support file beside its log, which goes with it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -176,6 +177,7 @@ fn keep_newest(folder: &Path, command: &str) {
     logs.sort();
     for old in logs.iter().rev().skip(KEPT) {
         let _ = fs::remove_file(old);
+        let _ = fs::remove_file(old.with_extension("tar.gz"));
     }
 }
 
@@ -215,16 +217,18 @@ mod tests {
         fs::write(folder.path().join("0000-notes.txt"), "mine").unwrap();
         for second in 0..25 {
             let now = Timestamp::from_second(1_800_000_000 + second).unwrap();
-            LogFile::create_in(folder.path(), "plan", now)
-                .unwrap()
-                .settle("plan", false);
+            let log = LogFile::create_in(folder.path(), "plan", now).unwrap();
+            log.settle("plan", false);
+            fs::write(log.path().with_extension("tar.gz"), "").unwrap();
         }
         let mut names: Vec<String> = fs::read_dir(folder.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         names.sort();
-        assert_eq!(names.len(), 21);
+        let logs = names.iter().filter(|name| name.ends_with(SUFFIX)).count();
+        names.retain(|name| !name.ends_with(".tar.gz"));
+        assert_eq!((logs, names.len()), (20, 21));
         assert_eq!(names[0], "0000-notes.txt");
         let oldest = Timestamp::from_second(1_800_000_005)
             .unwrap()

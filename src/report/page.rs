@@ -196,11 +196,11 @@ pub fn render(title: &str, summary: &Summary, written: &str) -> Result<String, P
             .filter(|bar| bar.host == host.host)
             .map(|bar| BarBox {
                 left: axis.left(bar.from),
-                width: axis.share(bar.to - bar.from),
+                width: axis.share(bar.took()),
                 step: bar.step.clone(),
                 why: bar.why.clone(),
                 from: axis.label(bar.from),
-                took: span(bar.to - bar.from),
+                took: span(bar.took()),
                 gates: gates(bar),
                 failed: bar.failed,
                 path: path.iter().any(|link| std::ptr::eq(link.bar, bar)),
@@ -253,7 +253,7 @@ pub fn render(title: &str, summary: &Summary, written: &str) -> Result<String, P
             .map(|link| PathRow {
                 host: link.bar.host.to_string(),
                 step: link.bar.step.clone(),
-                took: span(link.bar.to - link.bar.from),
+                took: span(link.bar.took()),
                 began: link.after.map_or_else(String::new, |gate| format!("when {gate}")),
             })
             .collect(),
@@ -263,7 +263,7 @@ pub fn render(title: &str, summary: &Summary, written: &str) -> Result<String, P
                 from: axis.label(bar.from),
                 host: bar.host.to_string(),
                 step: bar.step.clone(),
-                took: span(bar.to - bar.from),
+                took: span(bar.took()),
                 gates: gates(bar),
                 failed: bar.failed,
             })

@@ -332,11 +332,8 @@ impl Summary {
     /// What the time went to, where it took long enough to ask.
     fn push_critical_path(&self, out: &mut String, style: Style) {
         let path = self.timeline.critical_path();
-        let long: Vec<_> = path
-            .iter()
-            .filter(|link| link.bar.to - link.bar.from >= WORTH_TELLING)
-            .collect();
-        if long.len() < 2 {
+        let long: Vec<_> = path.iter().filter(|link| link.bar.took() >= WORTH_TELLING).collect();
+        if long.len() < 2 || !self.is_complete() {
             return;
         }
         line(
@@ -349,7 +346,7 @@ impl Summary {
             table.row([
                 Cell::plain(link.bar.host.as_str()),
                 Cell::plain(&link.bar.step),
-                Cell::plain(&span(link.bar.to - link.bar.from)),
+                Cell::plain(&span(link.bar.took())),
                 Cell::dim(&after),
             ]);
         }

@@ -40,6 +40,14 @@ pub struct Bar {
     pub failed: bool,
 }
 
+impl Bar {
+    /// How long it ran.
+    #[must_use]
+    pub fn took(&self) -> Duration {
+        self.to.saturating_sub(self.from)
+    }
+}
+
 /// A gate that opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
