@@ -59,6 +59,15 @@ pub struct Global {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write an inventory to begin with, of what you say and what the hosts are
+    ///
+    /// Looks at the hosts that are named and writes beside each what it is. Asks for what it needs where it is given no
+    /// controller. Nothing is changed on any host.
+    #[command(after_help = "Examples:
+  k8sup init homelab.yaml
+  k8sup init homelab.yaml --user pi --load-balancer 192.168.7.140 \\
+    --controller 192.168.7.201,192.168.7.202,192.168.7.203 --worker disk=192.168.7.204,192.168.7.205")]
+    Init(Init),
     /// Find everything that is in the way, without changing anything
     #[command(after_help = "Examples:
   k8sup check homelab.yaml
@@ -142,6 +151,7 @@ impl Command {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
+            Self::Init(_) => "init",
             Self::Check(_) => "check",
             Self::Plan(_) => "plan",
             Self::Apply(_) => "apply",
@@ -204,6 +214,76 @@ pub enum DataFormat {
     Text,
     /// For a program
     Json,
+}
+
+/// `k8sup init`.
+#[derive(Debug, Clone, Args)]
+pub struct Init {
+    /// The inventory that is to be written, and how hosts are reached.
+    #[command(flatten)]
+    pub target: Target,
+    /// Name of the cluster
+    #[arg(long, value_name = "NAME", default_value = "homelab")]
+    pub name: String,
+    /// The load balancer, as ADDRESS or NAME=ADDRESS
+    #[arg(long = "load-balancer", value_name = "HOST", value_parser = NewHost::parse, value_delimiter = ',')]
+    pub load_balancers: Vec<NewHost>,
+    /// A controller; may be given several times
+    #[arg(long = "controller", value_name = "HOST", value_parser = NewHost::parse, value_delimiter = ',')]
+    pub controllers: Vec<NewHost>,
+    /// A worker; may be given several times
+    #[arg(long = "worker", value_name = "HOST", value_parser = NewHost::parse, value_delimiter = ',')]
+    pub workers: Vec<NewHost>,
+    /// Login name on the hosts
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
+    /// Private key file
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<String>,
+    /// Exact version of Kubernetes, instead of the newest that k8sup knows
+    #[arg(long, value_name = "VERSION")]
+    pub kubernetes: Option<String>,
+    /// Network of the pods
+    #[arg(long, value_name = "CIDR")]
+    pub pod_cidr: Option<String>,
+    /// Control-plane endpoint, instead of the load balancer's address
+    #[arg(long, value_name = "HOST:PORT")]
+    pub endpoint: Option<String>,
+    /// Connect to nobody
+    #[arg(long)]
+    pub no_probe: bool,
+    /// Write over a file that is there; it is kept as FILE.old
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// A host that is to stand in a new inventory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewHost {
+    /// Name of its Node, where one was given.
+    pub name: Option<String>,
+    /// Its address.
+    pub address: String,
+}
+
+impl NewHost {
+    /// `ADDRESS` or `NAME=ADDRESS`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (name, address) = match text.split_once('=') {
+            Some((name, address)) => (Some(NodeName::parse(name)?), address),
+            None => (None, text),
+        };
+        let address: std::net::Ipv4Addr = address
+            .parse()
+            .map_err(|_| format!("{address:?} is no IPv4 address, such as 192.168.7.201"))?;
+        Ok(Self {
+            name: name.map(|name| name.to_string()),
+            address: address.to_string(),
+        })
+    }
 }
 
 /// `k8sup check`.

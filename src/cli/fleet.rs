@@ -50,13 +50,18 @@ pub struct Fleet {
 /// # Errors
 /// [`exit::USAGE`], before any connection.
 pub fn load(target: &Target, console: &Console) -> Result<Cluster, u8> {
-    let path = &target.inventory;
-    let text = inventory::open(path).map_err(|error| {
+    let text = inventory::open(&target.inventory).map_err(|error| {
         console.fail(&error, None);
         exit::USAGE
     })?;
+    understood(&text, target, console)
+}
+
+/// What home, user and folder an inventory is read with.
+fn environment(target: &Target) -> inventory::Environment {
+    let path = &target.inventory;
     let home = home().unwrap_or_else(|| PathBuf::from("/"));
-    let environment = inventory::Environment {
+    inventory::Environment {
         user: std::env::var("USER")
             .or_else(|_| std::env::var("LOGNAME"))
             .unwrap_or_else(|_| "root".to_owned()),
@@ -65,15 +70,28 @@ pub fn load(target: &Target, console: &Console) -> Result<Cluster, u8> {
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
             .map_or_else(|| PathBuf::from("."), PathBuf::from),
-    };
-    let name = path.display().to_string();
+    }
+}
+
+/// An inventory's text has nothing wrong.
+#[must_use]
+pub fn is_understood(text: &str, target: &Target) -> bool {
+    cluster::load(text, &environment(target)).is_ok()
+}
+
+/// What an inventory's text means; shows all its problems at once.
+///
+/// # Errors
+/// As [`load`].
+pub fn understood(text: &str, target: &Target, console: &Console) -> Result<Cluster, u8> {
+    let name = target.inventory.display().to_string();
     let show = |problems: &[inventory::Problem]| {
         if !problems.is_empty() {
-            let shown = inventory::render_problems(problems, &text, &name, console.style().has_colour());
+            let shown = inventory::render_problems(problems, text, &name, console.style().has_colour());
             console.say(&format!("{}\n", shown.trim_end()));
         }
     };
-    let (mut cluster, warnings) = cluster::load(&text, &environment).map_err(|problems| {
+    let (mut cluster, warnings) = cluster::load(text, &environment(target)).map_err(|problems| {
         show(&problems);
         exit::USAGE
     })?;

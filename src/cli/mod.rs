@@ -9,6 +9,7 @@ pub mod check;
 pub mod exec;
 pub mod facts;
 pub mod fleet;
+pub mod init;
 pub mod interrupt;
 pub mod kubeconfig;
 pub mod manual;
@@ -37,6 +38,7 @@ pub async fn run(cli: Cli) -> u8 {
         console.warn(&crate::report::console::chain(error));
     }
     let ended = match cli.command {
+        Command::Init(args) => Box::pin(init::run(&args, &console)).await,
         Command::Check(args) => check::run(&args, &console).await,
         Command::Plan(args) => plan::run(&args, &console).await,
         Command::Apply(args) => Box::pin(apply::run(&args, &console)).await,

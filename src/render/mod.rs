@@ -10,6 +10,7 @@ pub mod haproxy;
 pub mod host;
 pub mod images;
 pub mod kubeadm;
+pub mod starter;
 mod template;
 mod yaml;
 

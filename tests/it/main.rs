@@ -12,6 +12,7 @@
 mod checks;
 mod converge;
 mod differences;
+mod docs;
 mod executor;
 mod fuzz;
 mod identity;

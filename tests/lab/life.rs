@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::guide;
 use crate::inventory::{self, replaced};
-use crate::lab::{HOSTS, NODES, feed, on, rebuild, snapshots};
+use crate::lab::{self, HOSTS, NODES, feed, on, rebuild, snapshots};
 use crate::left::{After, unexplained};
 use crate::program::{home, k8sup};
 use crate::serving::{is_healthy, kubectl, serves};
@@ -73,7 +73,44 @@ pub(crate) fn refused() {
     k8sup(&["apply", "--yes"], &wrong).expect(6).says("192.168.7.215");
     k8sup(&["check"], &wrong).expect(6);
     k8sup(&["apply"], &inventory::standard()).expect(2).says("--yes");
+    begun();
     unchanged(&before);
+}
+
+/// An inventory to begin with, of what hosts are.
+fn begun() {
+    let known = home().join(".ssh/known_hosts");
+    let _ = std::fs::remove_file(&known);
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("begun.yaml");
+    let _ = std::fs::remove_file(&file);
+    let key = lab::folder().join("id_ed25519").display().to_string();
+    let controllers = [
+        "--user",
+        "pi",
+        "--key",
+        &key,
+        "--controller",
+        "192.168.7.201",
+        "--host-keys",
+        "accept-new",
+    ];
+    let init = |more: &[&str]| k8sup(&[&["init"], &controllers[..], more].concat(), &file);
+    // sudo asks for a password on w2, so what it is cannot be told yet.
+    init(&["--worker", "192.168.7.205,192.168.7.206"]).expect(7);
+    let text = std::fs::read_to_string(&file).unwrap();
+    for line in [
+        "sudoPassword: prompt",
+        "controller-0: 192.168.7.201    # Debian GNU/Linux 13",
+    ] {
+        assert!(text.contains(line), "{line} is missing in\n{text}");
+    }
+    init(&["--worker", "192.168.7.206"]).expect(2).says("--force");
+    init(&["--worker", "192.168.7.206", "--force"]).expect(0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    for line in ["  cp1: 192.168.7.201 ", "  w3: 192.168.7.206 "] {
+        assert!(text.contains(line), "{line} is missing in\n{text}");
+    }
+    k8sup(&["check"], &file).expect(0);
 }
 
 /// Apply, use, apply again, reset; on the reset hosts all of the guide; then the packages go, too.
