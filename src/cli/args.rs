@@ -80,6 +80,15 @@ pub enum Command {
   k8sup plan homelab.yaml --host worker-3
   k8sup plan homelab.yaml --exit-code -o json > plan.json")]
     Plan(Plan),
+    /// Write what apply would bring to each host, as files to look at
+    ///
+    /// Looks at the hosts as plan does, or at what `k8sup facts` saved. For each host the folder has its steps in their
+    /// order, as scripts with the values that they get, and the files that they leave. Secrets are masked, and what is
+    /// known only on the way is named, as `<late:ca-cert>`.
+    #[command(after_help = "Examples:
+  k8sup render homelab.yaml -o rendered
+  k8sup render homelab.yaml -o rendered --facts homelab-facts")]
+    Render(Render),
     /// Make the hosts the cluster that the inventory describes
     #[command(after_help = "Examples:
   k8sup apply homelab.yaml
@@ -154,6 +163,7 @@ impl Command {
             Self::Init(_) => "init",
             Self::Check(_) => "check",
             Self::Plan(_) => "plan",
+            Self::Render(_) => "render",
             Self::Apply(_) => "apply",
             Self::Status(_) => "status",
             Self::Test(_) => "test",
@@ -327,6 +337,23 @@ pub struct Plan {
     /// Show the content of new and removed files too
     #[arg(long)]
     pub diff: bool,
+}
+
+/// `k8sup render`.
+#[derive(Debug, Clone, Args)]
+pub struct Render {
+    /// The inventory and its hosts.
+    #[command(flatten)]
+    pub target: Target,
+    /// Folder to write to; made when it does not exist
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Look at what `k8sup facts` saved in this folder, and connect to nobody
+    #[arg(long, value_name = "DIR")]
+    pub facts: Option<PathBuf>,
+    /// Go on although this check refuses, at your own risk; may be given several times (see docs/checks.md)
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    pub allow: Vec<String>,
 }
 
 /// `k8sup apply`.

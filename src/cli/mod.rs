@@ -14,6 +14,7 @@ pub mod interrupt;
 pub mod kubeconfig;
 pub mod manual;
 pub mod plan;
+pub mod render;
 pub mod reset;
 pub mod status;
 pub mod support;
@@ -47,6 +48,7 @@ pub async fn run(cli: Cli) -> u8 {
         Command::Facts(args) => facts::run(&args, &console).await,
         Command::Kubeconfig(args) => kubeconfig::run(&args, &console).await,
         Command::Reset(args) => Box::pin(reset::run(&args, &console)).await,
+        Command::Render(args) => Box::pin(render::run(&args, &console)).await,
         Command::Exec(args) => exec::run(&args, &console).await,
         Command::Schema => manual::schema(&console),
         Command::Completions(args) => manual::completions(&args, &console),

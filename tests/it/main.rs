@@ -23,6 +23,7 @@ mod page;
 mod paths;
 mod plans;
 mod reboot;
+mod rendered;
 mod reported;
 mod root;
 mod saved;
