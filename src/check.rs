@@ -469,6 +469,9 @@ checks! {
     CNI_PLUGINS = "K8S-CNI-005" Fix false:
         "Plugins of the package kubernetes-cni are missing in /opt/cni/bin.",
         "apply installs the package once more";
+    KUBELET_START = "K8S-KUBELET-003" Refuse true:
+        "A drop-in of somebody's own starts the kubelet without kubeadm's settings, so it would not join.",
+        "move the drop-in away; flags belong into /etc/default/kubelet";
     KUBELET_FLAGS = "K8S-KUBELET-001" Fix false:
         "The kubelet is given flags that its version does not know, so it would not start.",
         "apply takes them out; reset puts them back";
@@ -517,6 +520,9 @@ checks! {
     SHADOWED = "K8S-PKG-006" Refuse true:
         "A program that k8sup installs as a package is also there by hand or from a snap, and would be run instead.",
         "remove it, or move it out of the PATH";
+    MASKED = "K8S-PKG-008" Refuse false:
+        "A service that the cluster needs is masked, so nobody can start it.",
+        "somebody has done so on purpose: `systemctl unmask` it if that is no longer wanted";
     OTHER_PACKAGE = "K8S-PKG-007" Warn false:
         "A Kubernetes package has the wanted version, but is not of the project's own repository.",
         "`apt install --reinstall` it once the repository is set up";
@@ -529,6 +535,9 @@ checks! {
     MOUNTS = "K8S-OLD-007" Refuse true:
         "Something is mounted below /var/lib/kubelet, though the host is in no cluster.",
         "unmount it: what is behind it would be in the kubelet's way, or it in its";
+    STATIC_PODS = "K8S-OLD-011" Refuse false:
+        "There are static pods that are not kubeadm's, and kubeadm refuses to work beside them.",
+        "move them away; on a node of the cluster they may come back into /etc/kubernetes/manifests";
     KUBECONFIGS = "K8S-OLD-010" Refuse true:
         "There are kubeconfigs of kubeadm's that are of another cluster, or of one that is gone.",
         "look whether anything on the host is needed; with --allow it is cleared with `kubeadm reset`";

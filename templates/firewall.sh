@@ -8,11 +8,15 @@ forget() {
   if [ -s "$record/forget.new" ]; then mv "$record/forget.new" "$record/entries/$1"; else rm -f "$record/forget.new" "$record/entries/$1"; fi
 }
 
-# A rule of ufw is the words that it is told: `allow from …`, `route allow from …`.
+# A rule of ufw is the words that it is told: `allow from …`, `route allow from …`. It comes before a `deny` of others:
+# it is about the cluster's own hosts only.
 open_ufw() {
   note ufw "$1"
   # shellcheck disable=SC2086 # words
-  ufw $1 comment k8sup >/dev/null || die "ufw does not take the rule: $1"
+  case $1 in
+  'route '*) ufw route prepend ${1#route } comment k8sup ;;
+  *) ufw prepend $1 comment k8sup ;;
+  esac >/dev/null || die "ufw does not take the rule: $1"
   say "ufw $1"
 }
 close_ufw() {

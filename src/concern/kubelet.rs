@@ -8,7 +8,8 @@ use crate::facts::HostFacts;
 use crate::plan::{Planned, Step};
 
 const DEFAULTS: &str = "/etc/default/kubelet";
-const DROP_INS: &str = "/etc/systemd/system/kubelet.service.d/";
+/// Where people put drop-ins of the kubelet's unit.
+pub const DROP_INS: &str = "/etc/systemd/system/kubelet.service.d/";
 
 /// Flags with the minor version of Kubernetes that does not know them any more: the kubelet ends with an error then.
 const REMOVED: [(&str, u32); 12] = [

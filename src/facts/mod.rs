@@ -179,6 +179,8 @@ pub struct HostFacts {
     /// systemd units that k8sup cares about, by name; only those that exist. A service's name is without its suffix
     /// (`containerd`), others have theirs (`docker.socket`).
     pub services: BTreeMap<String, Service>,
+    /// Services that are masked: nobody can start them.
+    pub masked: BTreeSet<String>,
     /// Files that k8sup writes or patches, by path, with their content; absent ones are left out.
     pub files: BTreeMap<String, FileFact>,
     /// containerd.

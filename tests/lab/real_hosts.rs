@@ -107,6 +107,25 @@ const REFUSED: &[State] = &[
         "printf '#!/bin/sh\\n' >/usr/local/bin/kubelet; chmod 755 /usr/local/bin/kubelet",
         "rm /usr/local/bin/kubelet",
     ),
+    state(
+        "w1",
+        "K8S-OLD-011",
+        "mkdir -p /etc/kubernetes/manifests; echo 'apiVersion: v1' >/etc/kubernetes/manifests/own.yaml",
+        "rm -r /etc/kubernetes",
+    ),
+    state(
+        "w1",
+        "K8S-KUBELET-003",
+        "mkdir -p /etc/systemd/system/kubelet.service.d
+        printf '[Service]\\nExecStart=\\nExecStart=/usr/bin/kubelet --own\\n' >/etc/systemd/system/kubelet.service.d/99-own.conf",
+        "rm -r /etc/systemd/system/kubelet.service.d",
+    ),
+    state(
+        "w2",
+        "K8S-PKG-008",
+        "systemctl -q mask containerd kubelet",
+        "systemctl -q unmask containerd kubelet",
+    ),
     // No way to ask for a name.
     state(
         "w2",
@@ -160,7 +179,7 @@ const MENDED: &[State] = &[
         "K8S-KUBELET-001",
         "echo 'KUBELET_EXTRA_ARGS=--container-runtime=remote' >/etc/default/kubelet",
     ),
-    made("w1", "K8S-FW-001", "install ufw; ufw allow 22/tcp >/dev/null; ufw --force enable >/dev/null"),
+    made("w1", "K8S-FW-001", "install ufw; ufw allow 22/tcp >/dev/null; ufw deny 10250/tcp >/dev/null; ufw --force enable >/dev/null"),
     made(
         "w1",
         "K8S-CNI-001",

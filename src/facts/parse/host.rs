@@ -147,6 +147,7 @@ fn network_facts(reader: &mut Reader, facts: &mut HostFacts) {
 fn software(reader: &mut Reader, facts: &mut HostFacts) {
     facts.packages = reader.optional("packages", |text| Ok(packages(text)));
     facts.legacy_sources = reader.lesser("legacy-sources", |text| Ok(lines(text)));
+    facts.masked = reader.lesser("services", |text| Ok(masked(text)));
     facts.services = reader.required("services", |text| Ok(services(text)));
     let runs = |name: &str| facts.services.get(name).is_some_and(|service| service.active);
 
@@ -290,6 +291,16 @@ fn packages(text: &str) -> BTreeMap<String, Package> {
         }
     }
     packages
+}
+
+/// Of blocks of `systemctl show` those of masked services.
+fn masked(text: &str) -> BTreeSet<String> {
+    let blocks = text
+        .split("\n\n")
+        .filter(|block| block.lines().any(|line| line == "LoadState=masked"));
+    let ids = blocks.filter_map(|block| block.lines().find_map(|line| line.strip_prefix("Id=")));
+    ids.map(|id| id.strip_suffix(".service").unwrap_or(id).to_owned())
+        .collect()
 }
 
 /// Blocks of `systemctl show`.

@@ -46,6 +46,7 @@ pub(super) fn findings(
         found.extend(firewall::stops(cluster, part));
         found.extend(leftovers::pod_network(part, live));
         found.extend(machine::strange_data(cluster, part));
+        found.extend(surroundings::masked(part));
         if part.host.role != Role::LoadBalancer {
             found.extend(swap::stubborn(part));
         }

@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 use ipnet::Ipv4Net;
 
 use crate::check::{self, Check, Finding};
-use crate::cluster::{Cluster, Host, Role};
-use crate::concern::{firewall, names, packages};
+use crate::cluster::{Cluster, Host, NodeName, Role};
+use crate::concern::{firewall, kubelet, names, packages};
 use crate::facts::ruleset::Ruleset;
 use crate::facts::surroundings::ResolvConf;
 use crate::facts::{ClusterFacts, HostFacts};
@@ -49,7 +49,80 @@ pub(super) fn refused(part: &Member<'_>) -> Vec<Finding> {
         let message = format!("{} would be run instead of the package's", shadows.join(", "));
         found.push(check::SHADOWED.on(name, message).evidence(shadows.join(", ")));
     }
+    found.extend(other_start(name, facts));
+    found.extend(static_pods(name, facts));
     found
+}
+
+/// A service that is needed, and that nobody can start.
+pub(super) fn masked(part: &Member<'_>) -> Option<Finding> {
+    let (host, facts) = (part.host, part.facts);
+    if host.role != Role::LoadBalancer && !part.comes() {
+        return None;
+    }
+    let needed: &[&str] = match host.role {
+        Role::LoadBalancer => &["haproxy"],
+        Role::Controller | Role::Worker => &["containerd", "kubelet"],
+    };
+    let masked: Vec<&str> = needed
+        .iter()
+        .copied()
+        .filter(|name| facts.masked.contains(*name))
+        .collect();
+    let names = masked.join(" ");
+    (!masked.is_empty()).then(|| {
+        let verb = if masked.len() == 1 { "is" } else { "are" };
+        let message = format!("{} {verb} masked and cannot be started", masked.join(" and "));
+        check::MASKED
+            .on(&host.name, message)
+            .evidence(format!("systemctl is-enabled {names}: masked"))
+            .hint(format!(
+                "somebody has done so on purpose: `systemctl unmask {names}` if it is no longer wanted"
+            ))
+    })
+}
+
+/// A drop-in that starts the kubelet without what kubeadm tells it.
+fn other_start(name: &NodeName, facts: &HostFacts) -> Option<Finding> {
+    let starts = |text: &str| {
+        let line = text
+            .lines()
+            .rev()
+            .find_map(|line| line.trim().strip_prefix("ExecStart="))?;
+        (!line.trim().is_empty() && !line.contains("$KUBELET_KUBEADM_ARGS")).then(|| line.trim().to_owned())
+    };
+    let drop_ins = facts
+        .files
+        .iter()
+        .filter(|(path, _)| path.starts_with(kubelet::DROP_INS));
+    let (path, line) = drop_ins
+        .filter_map(|(path, file)| Some((path, starts(&file.content)?)))
+        .next_back()?;
+    Some(
+        check::KUBELET_START
+            .on(name, format!("{path} starts the kubelet without kubeadm's settings"))
+            .evidence(format!("{path}: ExecStart={line}"))
+            .hint(format!(
+                "move {path} away, then `systemctl daemon-reload`; flags belong into /etc/default/kubelet"
+            )),
+    )
+}
+
+/// Static pods that are not kubeadm's: kubeadm refuses to work in a folder that has some.
+fn static_pods(name: &NodeName, facts: &HostFacts) -> Option<Finding> {
+    let known = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
+    let folder = "/etc/kubernetes/manifests/";
+    let own: Vec<&str> = facts
+        .kube
+        .files
+        .iter()
+        .filter(|path| path.starts_with(folder))
+        .filter(|path| !known.iter().any(|pod| **path == format!("{folder}{pod}.yaml")))
+        .map(String::as_str)
+        .collect();
+    let first = own.first()?;
+    let message = format!("{first} is a static pod that is not kubeadm's");
+    Some(check::STATIC_PODS.on(name, message).evidence(own.join("\n")))
 }
 
 /// What a person should know.

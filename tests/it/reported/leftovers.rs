@@ -1,8 +1,8 @@
 //! What earlier clusters and other tools have left.
 
-use k8sup::facts::Seen;
+use k8sup::facts::{FileFact, Seen};
 
-use super::{Brings, Case, Does, DoesNot, Fixed, Given, Refused, changed};
+use super::{Brings, Case, Does, DoesNot, Fixed, Given, Refused, Silent, changed, homelab};
 use crate::simulate::World;
 use crate::world::{HOMELAB, name};
 
@@ -17,6 +17,63 @@ fn foreign_worker() -> World {
 }
 
 pub(super) const CASES: &[Case] = &[
+    Case {
+        name: "services-that-somebody-has-masked",
+        given: Given::Hosts(|| {
+            let mut world = homelab();
+            let mut mask = |host: &str, unit: &str| world.host(&name(host)).masked.insert(unit.to_owned());
+            mask("w1", "kubelet");
+            mask("lb-0", "haproxy");
+            mask("cp1", "haproxy");
+            world
+        }),
+        wants: &[Refused("K8S-PKG-008", "w1"), Refused("K8S-PKG-008", "lb-0")],
+    },
+    Case {
+        name: "a-drop-in-that-starts-the-kubelet-in-another-way",
+        given: Given::Hosts(|| {
+            changed("w1", |facts| {
+                let path = "/etc/systemd/system/kubelet.service.d/99-own.conf".to_owned();
+                let content = "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --foo\n".to_owned();
+                facts.files.insert(
+                    path,
+                    FileFact {
+                        content,
+                        ..FileFact::default()
+                    },
+                );
+            })
+        }),
+        wants: &[Refused("K8S-KUBELET-003", "w1")],
+    },
+    Case {
+        name: "a-drop-in-as-kubeadm-has-it",
+        given: Given::Hosts(|| {
+            changed("w1", |facts| {
+                let path = "/etc/systemd/system/kubelet.service.d/10-kubeadm.conf".to_owned();
+                let content =
+                    "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS\n";
+                let content = content.to_owned();
+                facts.files.insert(
+                    path,
+                    FileFact {
+                        content,
+                        ..FileFact::default()
+                    },
+                );
+            })
+        }),
+        wants: &[Silent("K8S-KUBELET-003")],
+    },
+    Case {
+        name: "static-pods-of-somebodys-own",
+        given: Given::Hosts(|| {
+            changed("w1", |facts| {
+                facts.kube.files.insert("/etc/kubernetes/manifests/own.yaml".to_owned());
+            })
+        }),
+        wants: &[Refused("K8S-OLD-011", "w1")],
+    },
     Case {
         name: "stale-ca-ignored-preflight",
         given: Given::Hosts(foreign_worker),

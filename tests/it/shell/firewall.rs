@@ -23,7 +23,10 @@ fn ufw_is_opened_and_closed_by_the_record() {
     good(&root.step(&step("ufw", &[API, PODS], &[])));
     assert_eq!(
         root.commands(),
-        [format!("ufw {API} comment k8sup"), format!("ufw {PODS} comment k8sup")]
+        [
+            format!("ufw prepend {API} comment k8sup"),
+            "ufw route prepend allow to 10.244.0.0/16 comment k8sup".to_owned()
+        ]
     );
     assert_eq!(root.read("/var/lib/k8sup/entries/ufw"), format!("{API}\n{PODS}\n"));
     // A host is gone.
