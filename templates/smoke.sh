@@ -7,6 +7,8 @@
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# A signal alone does not run what stands above.
+trap 'exit 143' TERM HUP INT
 kube() { kubectl --kubeconfig /etc/kubernetes/admin.conf -n "$SPACE" "$@"; }
 missed=75 # nothing can be said
 

@@ -14,3 +14,4 @@ mod prelude;
 mod prepare;
 mod reset;
 mod restore;
+mod smoke;
