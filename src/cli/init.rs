@@ -179,7 +179,7 @@ async fn look(fleet: &Fleet, starter: &mut Starter, console: &Console) -> usize 
                 own_names.push(seen.hostname.to_lowercase());
             }
             Some(Observation::Unreachable(why)) => {
-                host.asks_password = why.reason.contains("sudo");
+                host.asks_password = why.reason.contains("sudo") && why.reason.contains("password");
                 host.seen = Some("not looked at".to_owned());
                 console.warn(&format!("{}: {}", host.name, why.reason));
                 unseen += 1;
@@ -227,12 +227,23 @@ fn in_words(facts: &HostFacts) -> String {
     ))
 }
 
-/// Writes the file; one that was there is kept as FILE.old.
+/// Writes the file; one that was there is kept as FILE.old, FILE.old2 and so on.
 fn write(file: &Path, text: &str, force: bool) -> io::Result<()> {
     if force && file.exists() {
-        let mut old = file.as_os_str().to_owned();
-        old.push(".old");
-        std::fs::rename(file, old)?;
+        let kept = |number: u32| {
+            let mut old = file.as_os_str().to_owned();
+            old.push(if number == 1 {
+                ".old".to_owned()
+            } else {
+                format!(".old{number}")
+            });
+            PathBuf::from(old)
+        };
+        let free = (1..1000).map(kept).find(|old| !old.exists());
+        std::fs::rename(
+            file,
+            free.ok_or_else(|| io::Error::other("too many old ones are beside it"))?,
+        )?;
     }
     let mut new = OpenOptions::new().write(true).create_new(true).open(file)?;
     new.write_all(text.as_bytes())
@@ -280,10 +291,13 @@ mod tests {
         write(&file, "one", false).unwrap();
         assert!(write(&file, "two", false).is_err());
         write(&file, "two", true).unwrap();
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "two");
-        assert_eq!(
-            std::fs::read_to_string(folder.path().join("homelab.yaml.old")).unwrap(),
-            "one"
-        );
+        write(&file, "three", true).unwrap();
+        for (name, text) in [
+            ("homelab.yaml.old", "one"),
+            ("homelab.yaml.old2", "two"),
+            ("homelab.yaml", "three"),
+        ] {
+            assert_eq!(std::fs::read_to_string(folder.path().join(name)).unwrap(), text);
+        }
     }
 }

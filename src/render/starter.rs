@@ -63,6 +63,7 @@ struct Row {
 /// # Errors
 /// Only when the template is wrong.
 pub fn inventory(starter: &Starter) -> Result<String, TemplateError> {
+    let alone = starter.hosts.iter().all(|host| host.role != Role::Worker);
     let group = |role: Role, key, about| Group {
         key,
         about,
@@ -72,7 +73,12 @@ pub fn inventory(starter: &Starter) -> Result<String, TemplateError> {
             .filter(|host| host.role == role)
             .map(|host| Row {
                 name: scalar(&host.name),
-                address: scalar(&host.address),
+                // Where there is no worker, ordinary pods run on controllers.
+                address: if alone && role == Role::Controller {
+                    format!("{{ address: {}, taints: [] }}", scalar(&host.address))
+                } else {
+                    scalar(&host.address)
+                },
                 seen: host.seen.clone(),
             })
             .collect(),
@@ -186,6 +192,20 @@ mod tests {
         let text = inventory(&full).unwrap();
         assert_eq!(problems(&text), [""; 0], "{text}");
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn without_workers_pods_run_on_controllers() {
+        let alone = Starter {
+            hosts: vec![host(Role::Controller, "pi", "192.168.7.201")],
+            ..starter()
+        };
+        let text = inventory(&alone).unwrap();
+        assert!(
+            text.contains("  pi: { address: 192.168.7.201, taints: [] }\n"),
+            "{text}"
+        );
+        assert_eq!(problems(&text), [""; 0], "{text}");
     }
 
     #[test]
