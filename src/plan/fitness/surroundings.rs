@@ -112,13 +112,12 @@ fn other_start(name: &NodeName, facts: &HostFacts) -> Option<Finding> {
 fn static_pods(name: &NodeName, facts: &HostFacts) -> Option<Finding> {
     let known = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
     let folder = "/etc/kubernetes/manifests/";
-    let own: Vec<&str> = facts
-        .kube
-        .files
-        .iter()
-        .filter(|path| path.starts_with(folder))
-        .filter(|path| !known.iter().any(|pod| **path == format!("{folder}{pod}.yaml")))
-        .map(String::as_str)
+    let files = facts.kube.files.iter().filter_map(|path| path.strip_prefix(folder));
+    // The kubelet reads no file that begins with a dot, and its package brings one.
+    let pods = files.filter(|file| !file.starts_with('.'));
+    let own: Vec<String> = pods
+        .filter(|file| file.strip_suffix(".yaml").is_none_or(|pod| !known.contains(&pod)))
+        .map(|file| format!("{folder}{file}"))
         .collect();
     let first = own.first()?;
     let message = format!("{first} is a static pod that is not kubeadm's");

@@ -75,6 +75,16 @@ pub(super) const CASES: &[Case] = &[
         wants: &[Refused("K8S-OLD-011", "w1")],
     },
     Case {
+        name: "what-the-package-of-the-kubelet-brings-is-no-static-pod",
+        given: Given::Hosts(|| {
+            changed("w1", |facts| {
+                let path = "/etc/kubernetes/manifests/.kubelet-keep".to_owned();
+                facts.kube.files.insert(path);
+            })
+        }),
+        wants: &[Silent("K8S-OLD-011"), Does("w1", "kubeadm join as worker")],
+    },
+    Case {
         name: "stale-ca-ignored-preflight",
         given: Given::Hosts(foreign_worker),
         wants: &[Refused("K8S-OLD-001", "w3")],
