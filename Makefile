@@ -16,6 +16,7 @@ lint:
 # The tests that need nothing but this machine.
 fast:
 	$(if $(CI),scripts/browser.sh)
+	$(if $(CI),scripts/openssh.sh)
 	cargo test --locked
 
 # Damaged probes and inventories, a minute for each target: no panic, no hang.

@@ -36,15 +36,12 @@ async fn main() -> ExitCode {
         );
         return ExitCode::from(2);
     };
+    let known_hosts = std::env::temp_dir().join("ssh_run.known_hosts");
     let mut target = SshTarget {
-        host: host.clone(),
-        port: 22,
-        user: user.clone(),
         keys: vec![key.into()],
         sudo_password,
-        bastion: None,
         host_keys: HostKeys::AcceptNew,
-        known_hosts: std::env::temp_dir().join("ssh_run.known_hosts"),
+        ..SshTarget::new(host, user, known_hosts)
     };
     if let Some((user, host)) = bastion.as_deref().and_then(|text| text.split_once('@')) {
         target.bastion = Some(Box::new(SshTarget {

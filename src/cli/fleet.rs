@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -22,7 +23,7 @@ use crate::manifest::ManifestError;
 use crate::plan::Plan;
 use crate::plan::apply::{self, Intent};
 use crate::remote::ssh::known_hosts::HostKey;
-use crate::remote::ssh::{ConnectError, ConnectOptions, Connector, known_hosts};
+use crate::remote::ssh::{ConnectError, ConnectOptions, Connector, client_config, known_hosts};
 use crate::remote::{Session, secret_source};
 use crate::report::table::{Cell, Table};
 use crate::report::text::with_inventory;
@@ -30,6 +31,11 @@ use crate::report::{Console, Style, Summary};
 
 /// Said when the plan that was shown is not the one that a second look gives, under the lock.
 pub const CHANGED_MEANWHILE: &str = "the hosts are not as they were a moment ago, which changes the plan";
+
+/// Nobody is left without a word for longer while hosts are connected to.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// A chain of bastions that are all new takes a round for each.
+const MOST_ROUNDS: usize = 12;
 
 /// Every host's session, or why it has none.
 pub type Sessions = BTreeMap<NodeName, Result<Session, Unreachable>>;
@@ -98,7 +104,7 @@ pub fn understood(text: &str, target: &Target, console: &Console) -> Result<Clus
     show(&warnings);
     if let Some(policy) = target.host_keys {
         for host in &mut cluster.hosts {
-            host.ssh.host_keys = policy.into();
+            host.ssh.rule_host_keys(policy.into());
         }
     }
     named_hosts(&cluster, &target.replace_host_key, console)?;
@@ -167,21 +173,26 @@ pub async fn reach(cluster: Cluster, target: &Target, facts: Option<&Path>, cons
 ///
 /// # Errors
 /// An exit code, when a secret cannot be had or the person declines the keys.
-pub async fn connect(cluster: Cluster, target: &Target, console: &Console) -> Result<Fleet, u8> {
+pub async fn connect(mut cluster: Cluster, target: &Target, console: &Console) -> Result<Fleet, u8> {
+    let forbidden = complete(&mut cluster, console).await;
     let options = ConnectOptions {
         sudo_password: prompted_password(&cluster, console)?,
         ..ConnectOptions::default()
     };
     let connector = Connector::new(options);
     let limit = Arc::new(Semaphore::new(usize::from(target.parallel)));
-    let mut sessions = dial(&connector, cluster.hosts.iter(), &limit).await;
-    // A bastion that was not known hides the keys behind it: each round may bring new ones.
-    for _ in 0..4 {
-        let again = settle_host_keys(&cluster, target, &mut sessions, console)?;
+    let mut asked = BTreeSet::new();
+    let allowed = cluster.hosts.iter().filter(|host| !forbidden.contains_key(&host.name));
+    let mut sessions = dial(&connector, allowed, &limit, console).await;
+    sessions.extend(forbidden.into_iter().map(|(name, error)| (name, Err(error))));
+    // A bastion that was not known hides what is behind it: each round may bring new keys.
+    for _ in 0..MOST_ROUNDS {
+        let mut again = settle_host_keys(&cluster, target, &mut sessions, console)?;
+        again.extend(unlock_keys(&cluster, &sessions, &connector, &mut asked, console));
         if again.is_empty() {
             break;
         }
-        sessions.extend(dial(&connector, again.into_iter(), &limit).await);
+        sessions.extend(dial(&connector, again.into_iter(), &limit, console).await);
     }
     let sessions = sessions
         .into_iter()
@@ -197,11 +208,46 @@ pub async fn connect(cluster: Cluster, target: &Target, console: &Console) -> Re
     })
 }
 
+/// Completes the logins by the user's OpenSSH configuration, and tells what of it is left out. Gives the hosts that it
+/// keeps from being connected to.
+async fn complete(cluster: &mut Cluster, console: &Console) -> BTreeMap<NodeName, ConnectError> {
+    let logins = cluster
+        .hosts
+        .iter()
+        .map(|host| (host.name.to_string(), host.ssh.clone()));
+    let mut completed = client_config::complete(logins).await;
+    for (note, names) in &completed.notes {
+        let whose = match names.len() {
+            all if all == cluster.hosts.len() => "all hosts".to_owned(),
+            _ => names.join(", "),
+        };
+        console.warn(&format!("{note} ({whose})"));
+    }
+    let mut forbidden = BTreeMap::new();
+    for host in &mut cluster.hosts {
+        match completed.logins.remove(host.name.as_str()) {
+            Some(Ok(login)) => host.ssh = login,
+            Some(Err(error)) => {
+                forbidden.insert(host.name.clone(), error);
+            }
+            None => {}
+        }
+    }
+    forbidden
+}
+
 type Dialled = BTreeMap<NodeName, Result<Session, ConnectError>>;
 
-async fn dial<'a>(connector: &Connector, hosts: impl Iterator<Item = &'a Host>, limit: &Arc<Semaphore>) -> Dialled {
+async fn dial<'a>(
+    connector: &Connector,
+    hosts: impl Iterator<Item = &'a Host>,
+    limit: &Arc<Semaphore>,
+    console: &Console,
+) -> Dialled {
     let mut tasks = JoinSet::new();
+    let mut waiting = BTreeSet::new();
     for host in hosts {
+        waiting.insert(host.name.clone());
         let (connector, host, limit) = (connector.clone(), host.clone(), Arc::clone(limit));
         tasks.spawn(async move {
             let _permit = limit.acquire().await;
@@ -210,12 +256,72 @@ async fn dial<'a>(connector: &Connector, hosts: impl Iterator<Item = &'a Host>, 
         });
     }
     let mut dialled = BTreeMap::new();
-    while let Some(done) = tasks.join_next().await {
-        if let Ok((name, result)) = done {
-            dialled.insert(name, result);
+    let mut said = tokio::time::interval(PATIENCE);
+    said.tick().await;
+    loop {
+        tokio::select! {
+            done = tasks.join_next() => match done {
+                Some(Ok((name, result))) => {
+                    waiting.remove(&name);
+                    dialled.insert(name, result);
+                }
+                Some(Err(_)) => {}
+                None => return dialled,
+            },
+            _ = said.tick() => console.say(&format!("still connecting to {}\n", few(&waiting))),
         }
     }
-    dialled
+}
+
+/// Names, cut where they are many.
+fn few(names: &BTreeSet<NodeName>) -> String {
+    let shown: Vec<&str> = names.iter().take(5).map(NodeName::as_str).collect();
+    match names.len().saturating_sub(shown.len()) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Asks for the passphrases of encrypted keys that nobody else has, each once, and gives the hosts to connect to again.
+fn unlock_keys<'a>(
+    cluster: &'a Cluster,
+    sessions: &Dialled,
+    connector: &Connector,
+    asked: &mut BTreeSet<PathBuf>,
+    console: &Console,
+) -> Vec<&'a Host> {
+    let locked = |host: &Host| match sessions.get(&host.name) {
+        Some(Err(error)) => error.locked_keys().into_iter().map(Path::to_owned).collect(),
+        _ => BTreeSet::new(),
+    };
+    let wanted: BTreeSet<PathBuf> = cluster.hosts.iter().flat_map(locked).collect();
+    if !std::io::stdin().is_terminal() {
+        // Without a terminal the errors say what to do.
+        return Vec::new();
+    }
+    let mut opened = BTreeSet::new();
+    for path in wanted {
+        if asked.insert(path.clone()) && ask_passphrase(connector, &path, console) {
+            opened.insert(path);
+        }
+    }
+    let hosts = cluster.hosts.iter();
+    hosts.filter(|host| !locked(host).is_disjoint(&opened)).collect()
+}
+
+/// As often as `ssh` asks. An empty answer leaves the key out.
+fn ask_passphrase(connector: &Connector, path: &Path, console: &Console) -> bool {
+    for _ in 0..3 {
+        let prompt = format!("Passphrase for {}", path.display());
+        let Ok(passphrase) = secret_source::resolve(&SecretSource::Prompt, &prompt) else {
+            return false;
+        };
+        match connector.unlock(path, &passphrase) {
+            Ok(()) => return true,
+            Err(why) => console.say(&format!("{} {why}\n", path.display())),
+        }
+    }
+    false
 }
 
 /// Remembers the host keys that may be, and gives the hosts to connect to again.
@@ -644,6 +750,7 @@ mod tests {
             }],
             agent: None,
             server: "the server takes publickey".to_owned(),
+            locked: Vec::new(),
         };
         let hint = told(&refused);
         assert!(hint.contains("ssh.user") && hint.contains("ssh.key"), "{hint}");

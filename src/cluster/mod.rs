@@ -139,8 +139,111 @@ pub struct SshTarget {
     pub bastion: Option<Box<Self>>,
     /// Which host keys are accepted.
     pub host_keys: HostKeys,
-    /// File with known host keys.
+    /// File with known host keys; new ones are remembered there.
     pub known_hosts: PathBuf,
+    /// Further files with known host keys, which are only read.
+    pub more_known_hosts: Vec<PathBuf>,
+    /// Name under which the host's key is known, in place of host and port (`HostKeyAlias`).
+    pub key_alias: Option<String>,
+    /// The agent that is asked for keys.
+    pub agent: Agent,
+    /// Of the agent's keys only those of `keys` are offered (`IdentitiesOnly`).
+    pub only_keys: bool,
+    /// Which OpenSSH client configuration says what the inventory leaves open.
+    pub client: ClientConfig,
+    /// What the inventory itself says.
+    pub written: Written,
+}
+
+/// The private keys that are tried where nobody names one.
+pub(crate) fn usual_keys(home: &std::path::Path) -> Vec<PathBuf> {
+    ["id_ed25519", "id_ecdsa", "id_rsa"]
+        .map(|name| home.join(".ssh").join(name))
+        .to_vec()
+}
+
+/// An SSH agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Agent {
+    /// The one that `SSH_AUTH_SOCK` names.
+    Environment,
+    /// None.
+    Off,
+    /// The one behind this socket.
+    Socket(PathBuf),
+}
+
+/// An OpenSSH client configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientConfig {
+    /// What `ssh` itself reads: the user's file and the system's.
+    User,
+    /// This file alone, as with `ssh -F`.
+    File(PathBuf),
+    /// Not looked at, or looked at already.
+    Off,
+}
+
+/// Which parts of a login the inventory says itself: they go before the OpenSSH client configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Written {
+    /// `port`.
+    pub port: bool,
+    /// `user`.
+    pub user: bool,
+    /// `key` or `keys`.
+    pub keys: bool,
+    /// `bastion`, also `bastion: none`.
+    pub bastion: bool,
+    /// `hostKeys`, or the option of that name.
+    pub host_keys: bool,
+    /// `knownHosts`.
+    pub known_hosts: bool,
+}
+
+impl SshTarget {
+    /// The usual port and agent, no keys, unknown host keys to be asked about, no OpenSSH configuration.
+    #[must_use]
+    pub fn new(host: &str, user: &str, known_hosts: PathBuf) -> Self {
+        Self {
+            host: host.to_owned(),
+            port: 22,
+            user: user.to_owned(),
+            keys: Vec::new(),
+            sudo_password: None,
+            bastion: None,
+            host_keys: HostKeys::Ask,
+            known_hosts,
+            more_known_hosts: Vec::new(),
+            key_alias: None,
+            agent: Agent::Environment,
+            only_keys: false,
+            client: ClientConfig::Off,
+            written: Written::default(),
+        }
+    }
+
+    /// The bastions on the way, the one next to the host first.
+    pub fn way(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(self.bastion.as_deref(), |hop| hop.bastion.as_deref())
+    }
+
+    /// A host that is a bastion on its own way is reached as that bastion is.
+    pub(crate) fn leave_out_itself(&mut self) {
+        let itself = self.way().find(|hop| (&hop.host, hop.port) == (&self.host, self.port));
+        if let Some(way) = itself.map(|hop| hop.bastion.clone()) {
+            self.bastion = way;
+        }
+    }
+
+    /// Takes a person's word about unknown host keys, for the host and for all bastions on the way.
+    pub fn rule_host_keys(&mut self, rule: HostKeys) {
+        self.host_keys = rule;
+        self.written.host_keys = true;
+        if let Some(bastion) = &mut self.bastion {
+            bastion.rule_host_keys(rule);
+        }
+    }
 }
 
 /// What to do about a host key that is not known yet. A changed key is refused always.

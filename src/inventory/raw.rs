@@ -93,6 +93,8 @@ pub struct SshSection {
     pub host_keys: Option<At<String>>,
     /// `knownHosts`.
     pub known_hosts: Option<At<String>>,
+    /// `config`.
+    pub config: Option<At<String>>,
 }
 
 /// `ssh.bastion`.

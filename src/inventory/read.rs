@@ -92,6 +92,7 @@ fn ssh(walk: &mut Walk, mut section: Section) -> SshSection {
         sudo_password: section.take("sudoPassword").and_then(|entry| password(walk, entry)),
         host_keys: walk.text(&mut section, "hostKeys"),
         known_hosts: walk.text(&mut section, "knownHosts"),
+        config: walk.text(&mut section, "config"),
     }
 }
 

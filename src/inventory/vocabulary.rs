@@ -132,6 +132,13 @@ const KNOWN_HOSTS: Key = key(
     "File with known host keys, in OpenSSH's format.",
 )
 .or("~/.ssh/known_hosts");
+const CONFIG: Key = key(
+    "config",
+    Form::Text,
+    "OpenSSH client configuration, which says what the inventory leaves open (`ssh -G` is asked): a file instead of \
+     `~/.ssh/config` and the system's, or `none`.",
+)
+.such_as("none");
 
 /// The whole vocabulary.
 pub(crate) const PARTS: &[Part] = &[
@@ -195,7 +202,7 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "ssh",
         about: "How hosts are logged in to.",
-        keys: &[USER, PORT, KEY, KEYS, BASTION, SUDO_PASSWORD, HOST_KEYS, KNOWN_HOSTS],
+        keys: &[USER, PORT, KEY, KEYS, BASTION, SUDO_PASSWORD, HOST_KEYS, KNOWN_HOSTS, CONFIG],
     },
     Part {
         name: "HOST",
@@ -218,12 +225,13 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "HOST.ssh",
         about: "How one host is logged in to; what is not here holds as in `ssh`.",
-        keys: &[HOST, USER, PORT, KEY, KEYS, BASTION, SUDO_PASSWORD, HOST_KEYS, KNOWN_HOSTS],
+        keys: &[HOST, USER, PORT, KEY, KEYS, BASTION, SUDO_PASSWORD, HOST_KEYS, KNOWN_HOSTS, CONFIG],
     },
     Part {
         name: "ssh.bastion",
-        about: "A host in between. Its user and keys are those of the section it stands in, unless it says otherwise.",
-        keys: &[HOST.needed(), USER, PORT, KEY, KEYS, HOST_KEYS, KNOWN_HOSTS],
+        about: "A host in between, or with a `bastion` of its own a chain of them. Its user and keys are those of the section it \
+                stands in, unless it says otherwise.",
+        keys: &[HOST.needed(), USER, PORT, KEY, KEYS, BASTION, HOST_KEYS, KNOWN_HOSTS],
     },
     Part {
         name: "ssh.sudoPassword",

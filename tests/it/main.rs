@@ -19,6 +19,7 @@ mod identity;
 mod leftovers;
 mod lock;
 mod machine;
+mod openssh;
 mod page;
 mod paths;
 mod plans;

@@ -3,13 +3,10 @@
 use std::path::PathBuf;
 
 use super::text::{Wrong, check, dialled, one_of, path, port};
-use crate::cluster::{HostKeys, SecretSource, SshTarget};
+use crate::cluster::{ClientConfig, HostKeys, SecretSource, SshTarget, Written, usual_keys};
 use crate::inventory::Environment;
 use crate::inventory::problem::{Problem, quoted};
 use crate::inventory::raw::{At, BastionSection, PasswordSection, SshSection};
-
-/// Keys that are tried where the inventory names none.
-const DEFAULT_KEYS: [&str; 3] = ["~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"];
 
 /// What a section says of something that can also be switched off.
 #[derive(Clone, Default)]
@@ -44,6 +41,7 @@ pub(super) struct Login {
     sudo_password: Said<SecretSource>,
     host_keys: Option<HostKeys>,
     known_hosts: Option<PathBuf>,
+    client: Option<ClientConfig>,
 }
 
 /// Checks a section.
@@ -77,57 +75,73 @@ pub(super) fn login(section: &SshSection, environment: &Environment, problems: &
             one_of("rule for host keys", text, &words)
         }),
         known_hosts: check(problems, section.known_hosts.as_ref(), file),
+        client: check(problems, section.config.as_ref(), |text| match text.as_str() {
+            "none" => Ok(ClientConfig::Off),
+            _ => path(text, environment).map(ClientConfig::File),
+        }),
     }
 }
 
 /// The way to a host at `address`: `own` over `all` over the defaults.
 pub(super) fn target(own: &Login, all: &Login, address: &str, environment: &Environment) -> SshTarget {
-    let home = |text: &str| environment.home.join(text.trim_start_matches("~/"));
+    let user = own.user.as_ref().or(all.user.as_ref()).unwrap_or(&environment.user);
+    let known_hosts = own.known_hosts.clone().or_else(|| all.known_hosts.clone());
+    let known_hosts = known_hosts.unwrap_or_else(|| environment.home.join(".ssh/known_hosts"));
+    let keys = own.keys.clone().or_else(|| all.keys.clone());
+    let client = own.client.clone().or_else(|| all.client.clone());
     let mut target = SshTarget {
-        host: own.host.clone().unwrap_or_else(|| address.to_owned()),
         port: own.port.or(all.port).unwrap_or(22),
-        user: own
-            .user
-            .clone()
-            .or_else(|| all.user.clone())
-            .unwrap_or_else(|| environment.user.clone()),
-        keys: own
-            .keys
-            .clone()
-            .or_else(|| all.keys.clone())
-            .unwrap_or_else(|| DEFAULT_KEYS.map(home).to_vec()),
+        keys: keys.unwrap_or_else(|| usual_keys(&environment.home)),
         sudo_password: own.sudo_password.or(&all.sudo_password).cloned(),
-        bastion: None,
         host_keys: own.host_keys.or(all.host_keys).unwrap_or(HostKeys::Ask),
-        known_hosts: own
-            .known_hosts
-            .clone()
-            .or_else(|| all.known_hosts.clone())
-            .unwrap_or_else(|| home("~/.ssh/known_hosts")),
+        client: client.unwrap_or(ClientConfig::User),
+        written: Written {
+            port: own.port.or(all.port).is_some(),
+            user: own.user.is_some() || all.user.is_some(),
+            keys: own.keys.is_some() || all.keys.is_some(),
+            bastion: !matches!((&own.bastion, &all.bastion), (Said::Nothing, Said::Nothing)),
+            host_keys: own.host_keys.or(all.host_keys).is_some(),
+            known_hosts: own.known_hosts.is_some() || all.known_hosts.is_some(),
+        },
+        ..SshTarget::new(own.host.as_deref().unwrap_or(address), user, known_hosts)
     };
     if let Some(bastion) = own.bastion.or(&all.bastion) {
-        // A bastion's user and keys are, unless it says otherwise, those of the section it stands in.
-        let outer = if matches!(own.bastion, Said::This(_)) {
-            &target
+        let through = if matches!(own.bastion, Said::This(_)) {
+            hop(bastion, &target)
         } else {
-            &direct(all, environment)
+            hop(bastion, &direct(all, environment))
         };
-        let through = SshTarget {
-            host: bastion.host.clone().unwrap_or_default(),
-            port: bastion.port.unwrap_or(22),
-            user: bastion.user.clone().unwrap_or_else(|| outer.user.clone()),
-            keys: bastion.keys.clone().unwrap_or_else(|| outer.keys.clone()),
-            sudo_password: None,
-            bastion: None,
-            host_keys: bastion.host_keys.unwrap_or(outer.host_keys),
-            known_hosts: bastion.known_hosts.clone().unwrap_or_else(|| outer.known_hosts.clone()),
-        };
-        // A host that is the bastion itself is reached without it.
-        if (&through.host, through.port) != (&target.host, target.port) {
-            target.bastion = Some(Box::new(through));
-        }
+        target.bastion = Some(Box::new(through));
+        target.leave_out_itself();
     }
     target
+}
+
+/// A bastion. What it does not say of user, keys and host keys is as in the section it stands in.
+fn hop(bastion: &Login, outer: &SshTarget) -> SshTarget {
+    let mut through = SshTarget {
+        host: bastion.host.clone().unwrap_or_default(),
+        port: bastion.port.unwrap_or(22),
+        user: bastion.user.clone().unwrap_or_else(|| outer.user.clone()),
+        keys: bastion.keys.clone().unwrap_or_else(|| outer.keys.clone()),
+        sudo_password: None,
+        bastion: None,
+        host_keys: bastion.host_keys.unwrap_or(outer.host_keys),
+        known_hosts: bastion.known_hosts.clone().unwrap_or_else(|| outer.known_hosts.clone()),
+        written: Written {
+            port: bastion.port.is_some(),
+            user: bastion.user.is_some() || outer.written.user,
+            keys: bastion.keys.is_some() || outer.written.keys,
+            bastion: !matches!(bastion.bastion, Said::Nothing),
+            host_keys: bastion.host_keys.is_some() || outer.written.host_keys,
+            known_hosts: bastion.known_hosts.is_some() || outer.written.known_hosts,
+        },
+        ..outer.clone()
+    };
+    if let Said::This(before) = &bastion.bastion {
+        through.bastion = Some(Box::new(hop(before, &through)));
+    }
+    through
 }
 
 /// The defaults of all hosts as a target, for its user, keys and host keys.

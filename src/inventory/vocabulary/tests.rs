@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::cluster::{Cluster, load};
+use crate::cluster::{Cluster, Written, load};
 use crate::inventory::{Environment, Severity, schema};
 
 /// A small inventory with this value at this key of a part.
@@ -64,6 +64,12 @@ fn loaded(inventory: &Value) -> Result<Cluster, String> {
     })?;
     // They tell defaults from what is written.
     cluster.decisions.clear();
+    for host in &mut cluster.hosts {
+        host.ssh.written = Written::default();
+        if let Some(bastion) = &mut host.ssh.bastion {
+            bastion.written = Written::default();
+        }
+    }
     Ok(cluster)
 }
 

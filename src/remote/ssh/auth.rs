@@ -1,19 +1,24 @@
 //! Authentication with key files and the agent's keys, few of them, each offered once.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use russh::MethodKind;
 use russh::client::{AuthResult, Handle};
 use russh::keys::agent::AgentIdentity;
 use russh::keys::agent::client::AgentClient;
-use russh::keys::{HashAlg, PrivateKey, PrivateKeyWithHashAlg, PublicKey, decode_secret_key, load_public_key};
+use russh::keys::{
+    Algorithm, HashAlg, PrivateKey, PrivateKeyWithHashAlg, PublicKey, decode_secret_key, load_public_key,
+};
 use tokio::net::UnixStream;
 
 use super::error::{ConnectError, Hop, KeyProblem, TriedKey};
 use super::handler::{EndReason, Handler, explain};
 use super::known_hosts::fingerprint;
+use crate::cluster::{self, SshTarget};
+use crate::secret::Secret;
 
 /// sshd hangs up after 6 failures by default, and punishes the address of who guesses.
 const MOST_OFFERS: usize = 5;
@@ -29,8 +34,35 @@ struct KeyFile {
     public: Option<PublicKey>,
 }
 
+/// Keys of encrypted files that somebody has opened with a passphrase.
+#[derive(Default)]
+pub(super) struct Unlocked(Mutex<HashMap<PathBuf, Arc<PrivateKey>>>);
+
+impl Unlocked {
+    pub(super) fn open(&self, path: &Path, passphrase: &Secret) -> Result<(), KeyProblem> {
+        let text = std::fs::read_to_string(path).map_err(|error| KeyProblem::Unreadable(error.to_string()))?;
+        let text = zeroize::Zeroizing::new(text);
+        let key = decode_secret_key(&text, Some(passphrase.reveal())).map_err(|_| KeyProblem::Passphrase)?;
+        let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.insert(path.to_owned(), Arc::new(key));
+        Ok(())
+    }
+
+    fn get(&self, path: &Path) -> Option<Arc<PrivateKey>> {
+        let keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.get(path).cloned()
+    }
+}
+
 impl KeyFile {
-    fn load(path: &Path) -> Self {
+    fn load(path: &Path, unlocked: &Unlocked) -> Self {
+        if let Some(key) = unlocked.get(path) {
+            return Self {
+                path: path.to_owned(),
+                public: Some(key.public_key().clone()),
+                content: Ok(key),
+            };
+        }
         let file = |content, public| Self {
             path: path.to_owned(),
             content,
@@ -38,7 +70,9 @@ impl KeyFile {
         };
         let text = match std::fs::read_to_string(path) {
             Ok(text) => zeroize::Zeroizing::new(text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return file(Err(KeyProblem::NotFound), None),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return file(Err(KeyProblem::NotFound), beside(path));
+            }
             Err(error) => return file(Err(KeyProblem::Unreadable(error.to_string())), beside(path)),
         };
         if let Ok(public) = text.trim().parse::<PublicKey>() {
@@ -52,7 +86,12 @@ impl KeyFile {
         match decode_secret_key(&text, None) {
             Ok(key) => {
                 let public = key.public_key().clone();
-                file(Ok(Arc::new(key)), Some(public))
+                match key.algorithm() {
+                    Algorithm::SkEd25519 | Algorithm::SkEcdsaSha2NistP256 => {
+                        file(Err(KeyProblem::SecurityKey), Some(public))
+                    }
+                    _ => file(Ok(Arc::new(key)), Some(public)),
+                }
             }
             Err(_) if text.contains("ENCRYPTED") => file(Err(KeyProblem::Encrypted), beside(path)),
             Err(error) => file(Err(KeyProblem::Format(error.to_string())), None),
@@ -124,8 +163,9 @@ impl Offer {
     }
 }
 
-/// The keys to offer, those of the inventory first, and what became of files that give none.
-fn offers(files: Vec<KeyFile>, agent: Option<&Agent>) -> (Vec<Offer>, Vec<(PathBuf, KeyProblem)>) {
+/// The keys to offer, those that are named first, and what became of files that give none. With `only` the agent's
+/// other keys are left out.
+fn offers(files: Vec<KeyFile>, agent: Option<&Agent>, only: bool) -> (Vec<Offer>, Vec<(PathBuf, KeyProblem)>) {
     let mut offers: Vec<Offer> = Vec::new();
     let mut problems = Vec::new();
     for KeyFile { path, content, public } in files {
@@ -137,7 +177,7 @@ fn offers(files: Vec<KeyFile>, agent: Option<&Agent>) -> (Vec<Offer>, Vec<(PathB
             },
         }
     }
-    for (key, comment) in agent.iter().flat_map(|agent| &agent.keys) {
+    for (key, comment) in agent.iter().filter(|_| !only).flat_map(|agent| &agent.keys) {
         if !offers.iter().any(|offer| offer.public().key_data() == key.key_data()) {
             offers.push(Offer::Agent(key.clone(), comment.clone()));
         }
@@ -149,12 +189,17 @@ fn offers(files: Vec<KeyFile>, agent: Option<&Agent>) -> (Vec<Offer>, Vec<(PathB
 pub(super) async fn authenticate(
     handle: &mut Handle<Handler>,
     at: &Arc<Hop>,
-    key_files: &[PathBuf],
+    target: &SshTarget,
     agent_socket: Option<&Path>,
+    unlocked: &Unlocked,
     end: &EndReason,
 ) -> Result<(), ConnectError> {
-    let files: Vec<KeyFile> = key_files.iter().map(|path| KeyFile::load(path)).collect();
+    let files: Vec<KeyFile> = target.keys.iter().map(|path| KeyFile::load(path, unlocked)).collect();
     let (mut agent, agent_note) = match agent_socket {
+        None if target.agent == cluster::Agent::Off => (
+            None,
+            Some("the OpenSSH configuration says IdentityAgent none".to_owned()),
+        ),
         None => (None, Some("no agent is running (SSH_AUTH_SOCK is not set)".to_owned())),
         Some(socket) => match Agent::connect(socket).await {
             Ok(agent) if agent.keys.is_empty() => (None, Some("the agent holds no keys".to_owned())),
@@ -162,9 +207,13 @@ pub(super) async fn authenticate(
             Err(note) => (None, Some(note)),
         },
     };
-    let (offers, problems) = offers(files, agent.as_ref());
+    let (offers, problems) = offers(files, agent.as_ref(), target.only_keys);
+    let locked = problems.iter().filter(|(_, why)| *why == KeyProblem::Encrypted);
+    let locked: Vec<PathBuf> = locked.map(|(path, _)| path.clone()).collect();
+    // Of several files the one that a passphrase would open says most.
+    let telling = problems.iter().find(|(path, _)| locked.first() == Some(path));
     if offers.is_empty()
-        && let Some((path, why)) = problems.first()
+        && let Some((path, why)) = telling.or(problems.first())
     {
         return Err(ConnectError::KeyFile {
             at: Arc::clone(at),
@@ -234,6 +283,7 @@ pub(super) async fn authenticate(
         tried,
         agent: agent_note,
         server,
+        locked,
     })
 }
 
@@ -291,20 +341,27 @@ mod tests {
     use russh::keys::ssh_key::LineEnding;
     use russh::keys::{Algorithm, PrivateKey};
 
-    use super::{KeyFile, KeyProblem};
+    use std::path::Path;
+
+    use super::{KeyFile, KeyProblem, Unlocked};
+    use crate::secret::Secret;
+
+    fn load(path: &Path) -> KeyFile {
+        KeyFile::load(path, &Unlocked::default())
+    }
 
     #[test]
     fn key_files_say_what_is_wrong_with_them() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("id");
-        assert_eq!(KeyFile::load(&path).content.unwrap_err(), KeyProblem::NotFound);
+        assert_eq!(load(&path).content.unwrap_err(), KeyProblem::NotFound);
 
         let key = PrivateKey::random(&mut russh::keys::key::safe_rng(), Algorithm::Ed25519).unwrap();
         std::fs::write(&path, key.to_openssh(LineEnding::LF).unwrap().as_bytes()).unwrap();
-        assert_eq!(KeyFile::load(&path).content.unwrap().public_key(), key.public_key());
+        assert_eq!(load(&path).content.unwrap().public_key(), key.public_key());
 
         std::fs::write(&path, key.public_key().to_openssh().unwrap()).unwrap();
-        let public = KeyFile::load(&path);
+        let public = load(&path);
         assert_eq!(public.content.unwrap_err(), KeyProblem::Public);
         assert_eq!(public.public.unwrap().key_data(), key.public_key().key_data());
 
@@ -313,11 +370,11 @@ mod tests {
             "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n",
         )
         .unwrap();
-        assert!(matches!(KeyFile::load(&path).content, Err(KeyProblem::Format(_))));
+        assert!(matches!(load(&path).content, Err(KeyProblem::Format(_))));
     }
 
     #[test]
-    fn an_encrypted_key_still_tells_its_public_half() {
+    fn an_encrypted_key_tells_its_public_half_and_opens_with_its_passphrase_only() {
         let dir = tempfile::tempdir().unwrap();
         for format in ["RFC4716", "PEM", "PKCS8"] {
             let path = dir.path().join(format);
@@ -327,9 +384,14 @@ mod tests {
                 .status()
                 .unwrap();
             assert!(made.success());
-            let file = KeyFile::load(&path);
+            let file = load(&path);
             assert_eq!(file.content.unwrap_err(), KeyProblem::Encrypted, "{format}");
             assert!(file.public.is_some(), "{format}");
+            let unlocked = Unlocked::default();
+            let wrong = unlocked.open(&path, &Secret::new("guess"));
+            assert_eq!(wrong, Err(KeyProblem::Passphrase), "{format}");
+            unlocked.open(&path, &Secret::new("secret")).unwrap();
+            assert!(KeyFile::load(&path, &unlocked).content.is_ok(), "{format}");
         }
     }
 
@@ -350,7 +412,7 @@ mod tests {
                 .status()
                 .unwrap();
             assert!(made.success());
-            let file = KeyFile::load(&path);
+            let file = load(&path);
             assert!(file.content.is_ok(), "{kind} {format}: {:?}", file.content);
         }
     }

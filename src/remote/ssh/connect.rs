@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,18 +13,18 @@ use std::time::Duration;
 use rand::Rng;
 use russh::client;
 use russh::keys::Algorithm;
-use russh::{ChannelOpenFailure, Preferred};
+use russh::{AlgorithmKind, ChannelOpenFailure, Preferred};
 use tokio::net::TcpStream;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::timeout;
 
-use super::auth::authenticate;
-use super::error::{ConnectError, Hop, Unreachable};
+use super::auth::{Unlocked, authenticate};
+use super::error::{ConnectError, Hop, KeyProblem, Unreachable};
 use super::handler::{EndReason, Handler, HandlerError, HostKeyCheck, explain};
 use super::known_hosts::KnownHost;
 use super::stream::{Severable, Stream};
 use super::{Connection, SshSession};
-use crate::cluster::{SecretSource, SshTarget};
+use crate::cluster::{Agent, SecretSource, SshTarget};
 use crate::remote::secret_source::{self, SecretError};
 use crate::secret::Secret;
 
@@ -92,6 +92,7 @@ struct Inner {
     options: ConnectOptions,
     handshakes: Semaphore,
     bastions: Mutex<Vec<(SshTarget, Arc<Bastion>)>>,
+    unlocked: Unlocked,
 }
 
 /// The shared connection to a bastion. Who waits while another one connects takes its result.
@@ -112,8 +113,17 @@ impl Connector {
                 handshakes: Semaphore::new(options.limits.handshakes),
                 options,
                 bastions: Mutex::new(Vec::new()),
+                unlocked: Unlocked::default(),
             }),
         }
+    }
+
+    /// Opens an encrypted key file for all further connections.
+    ///
+    /// # Errors
+    /// [`KeyProblem::Passphrase`] when the passphrase is not the file's.
+    pub fn unlock(&self, path: &Path, passphrase: &Secret) -> Result<(), KeyProblem> {
+        self.inner.unlocked.open(path, passphrase)
     }
 
     /// Connects to a host and logs in. `name` is the host's name in messages.
@@ -233,17 +243,18 @@ impl Connector {
         via: Option<Connection>,
         sudo: Option<Secret>,
     ) -> Result<Connection, ConnectError> {
-        let known = KnownHost::load(&target.known_hosts, &target.host, target.port).map_err(|error| {
-            ConnectError::KnownHosts {
-                at: Arc::clone(at),
-                error,
-            }
+        let files = std::iter::once(&target.known_hosts).chain(&target.more_known_hosts);
+        let name = (target.key_alias.clone()).map_or_else(|| (target.host.clone(), target.port), |alias| (alias, 22));
+        let known = KnownHost::load(files, &name.0, name.1).map_err(|error| ConnectError::KnownHosts {
+            at: Arc::clone(at),
+            error,
         })?;
         let config = self.config(&known);
         let end = EndReason::default();
         let handler = Handler {
             check: HostKeyCheck {
                 at: Arc::clone(at),
+                name,
                 file: target.known_hosts.clone(),
                 policy: target.host_keys,
                 known,
@@ -255,7 +266,12 @@ impl Connector {
         let mut handle = client::connect_stream(Arc::new(config), stream, handler)
             .await
             .map_err(|error| before_login(at, error))?;
-        authenticate(&mut handle, at, &target.keys, self.inner.options.agent.as_deref(), &end).await?;
+        let agent = match &target.agent {
+            Agent::Environment => self.inner.options.agent.as_deref(),
+            Agent::Socket(socket) => Some(socket.as_path()),
+            Agent::Off => None,
+        };
+        authenticate(&mut handle, at, target, agent, &self.inner.unlocked, &end).await?;
         guard.disarm();
         Ok(Connection::new(Arc::clone(at), handle, end, via, sudo))
     }
@@ -370,10 +386,21 @@ fn before_login(at: &Arc<Hop>, error: HandlerError) -> ConnectError {
             at,
             why: Unreachable::Closed(explain(&error)),
         },
-        russh::Error::NoCommonAlgo { kind, theirs, .. } => ConnectError::Protocol {
-            at,
-            why: format!("no common {kind:?} algorithm; the server offers {}", theirs.join(", ")),
-        },
+        russh::Error::NoCommonAlgo { kind, theirs, .. } => {
+            let (what, word) = match kind {
+                AlgorithmKind::Kex => ("key exchange", "KexAlgorithms"),
+                AlgorithmKind::Key => ("host key", "HostKeyAlgorithms"),
+                AlgorithmKind::Cipher => ("cipher", "Ciphers"),
+                AlgorithmKind::Mac => ("MAC", "MACs"),
+                AlgorithmKind::Compression => ("compression", "Compression"),
+            };
+            ConnectError::Algorithms {
+                at,
+                what,
+                word,
+                offered: theirs,
+            }
+        }
         russh::Error::Version => ConnectError::Protocol {
             at,
             why: "what listens there does not speak SSH".to_owned(),

@@ -78,7 +78,7 @@ pub enum ConnectError {
     /// The host is known by another key. Nothing was sent.
     #[error(
         "{at}: its host key has changed: {} knows {}, offered is {} {}",
-        file.display(), list_known(known), offered.algorithm, offered.fingerprint
+        file.display(), list_known(known, file), offered.algorithm, offered.fingerprint
     )]
     HostKeyChanged {
         /// Where.
@@ -121,6 +121,8 @@ pub enum ConnectError {
         agent: Option<String>,
         /// What the server said.
         server: String,
+        /// Key files that could not be tried for want of their passphrase.
+        locked: Vec<PathBuf>,
     },
     /// There is no key to offer, because of this file.
     #[error("{at}: the key file {} {why}", path.display())]
@@ -148,6 +150,26 @@ pub enum ConnectError {
         /// What is wrong with the bastion.
         error: Box<Self>,
     },
+    /// The server offers only what is too weak to be used.
+    #[error("{at}: the server offers only old {what} algorithms: {}", offered.join(", "))]
+    Algorithms {
+        /// Where.
+        at: Arc<Hop>,
+        /// `cipher`, `host key`, …
+        what: &'static str,
+        /// The word of `sshd_config` that is about them.
+        word: &'static str,
+        /// What the server offers.
+        offered: Vec<String>,
+    },
+    /// The user's OpenSSH client configuration says what cannot be followed. Nothing was sent.
+    #[error("{at}: {why}")]
+    ClientConfig {
+        /// Where.
+        at: Arc<Hop>,
+        /// What it says.
+        why: ConfigProblem,
+    },
     /// The two ends did not understand each other.
     #[error("{at}: {why}")]
     Protocol {
@@ -156,6 +178,28 @@ pub enum ConnectError {
         /// What went wrong.
         why: String,
     },
+}
+
+/// What cannot be followed of an OpenSSH client configuration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigProblem {
+    /// A keyword that would change where k8sup connects to, or whom it trusts.
+    #[error("the OpenSSH configuration sets {0}, which k8sup cannot follow")]
+    Unsupported(&'static str),
+    /// A value that is not understood.
+    #[error("the OpenSSH configuration's {keyword} {value} is not understood")]
+    Value {
+        /// The keyword.
+        keyword: &'static str,
+        /// What it is set to.
+        value: String,
+    },
+    /// The jumps lead back to where they began, or never end.
+    #[error("ProxyJump of the OpenSSH configuration goes round: {0}")]
+    Round(String),
+    /// `ssh -G` refuses the configuration.
+    #[error("the OpenSSH configuration cannot be read: {0}")]
+    Unreadable(String),
 }
 
 /// How a host is out of reach.
@@ -193,6 +237,12 @@ pub enum KeyProblem {
     /// It has a passphrase, and no agent holds the key.
     #[error("is encrypted, and no agent holds its key")]
     Encrypted,
+    /// Its private half is on a security key, and no agent holds it.
+    #[error("is the handle of a security key, and no agent holds it")]
+    SecurityKey,
+    /// That is not its passphrase.
+    #[error("is not opened by that passphrase")]
+    Passphrase,
     /// It is the public half, and no agent holds the private one.
     #[error("holds a public key, and no agent holds the private one")]
     Public,
@@ -227,6 +277,8 @@ impl ConnectError {
             | Self::Authentication { at, .. }
             | Self::KeyFile { at, .. }
             | Self::SudoPassword { at, .. }
+            | Self::Algorithms { at, .. }
+            | Self::ClientConfig { at, .. }
             | Self::Protocol { at, .. } => at,
             Self::Bastion { error, .. } => error.at(),
         }
@@ -242,7 +294,9 @@ impl ConnectError {
             | Self::KnownHosts { .. }
             | Self::Authentication { .. }
             | Self::KeyFile { .. }
-            | Self::SudoPassword { .. } => true,
+            | Self::SudoPassword { .. }
+            | Self::Algorithms { .. }
+            | Self::ClientConfig { .. } => true,
             Self::Resolve { .. } | Self::Unreachable { .. } | Self::Protocol { .. } => false,
             Self::Bastion { error, .. } => error.refused(),
         }
@@ -266,6 +320,21 @@ impl ConnectError {
             Self::HostKeyChanged { offered, file, .. } => Some((offered, file)),
             Self::Bastion { error, .. } => error.changed_host_key(),
             _ => None,
+        }
+    }
+
+    /// The key files that were left out since nobody has opened them; of a bastion's error, the bastion's.
+    #[must_use]
+    pub fn locked_keys(&self) -> Vec<&Path> {
+        match self {
+            Self::KeyFile {
+                path,
+                why: KeyProblem::Encrypted,
+                ..
+            } => vec![path],
+            Self::Authentication { locked, .. } => locked.iter().map(PathBuf::as_path).collect(),
+            Self::Bastion { error, .. } => error.locked_keys(),
+            _ => Vec::new(),
         }
     }
 
@@ -327,7 +396,12 @@ impl ConnectError {
                 KeyProblem::NotFound => {
                     "name an existing private key in the inventory: `ssh.key`, for all hosts or for this one".to_owned()
                 }
-                KeyProblem::Encrypted => format!("run `ssh-add {}` first", path.display()),
+                KeyProblem::Encrypted => format!(
+                    "run `ssh-add {}` first, or run k8sup on a terminal to be asked for its passphrase",
+                    path.display()
+                ),
+                KeyProblem::Passphrase => "`ssh-keygen -yf` with the file tells whether a passphrase is right".to_owned(),
+                KeyProblem::SecurityKey => format!("run `ssh-add {}` first: the agent asks the security key", path.display()),
                 KeyProblem::Public => "name the private key, or add it to the agent".to_owned(),
                 KeyProblem::Unreadable(_) => format!("make {} readable for you", path.display()),
                 KeyProblem::Format(_) => {
@@ -336,16 +410,36 @@ impl ConnectError {
             },
             Self::SudoPassword { error, .. } => error.hint(),
             Self::Bastion { error, .. } => return error.hint(),
+            Self::Algorithms { word, .. } => format!(
+                "update OpenSSH on the host, or let its sshd_config offer newer ones (`{word}`); `ssh -Q` there lists them"
+            ),
+            Self::ClientConfig { why, .. } => match why {
+                ConfigProblem::Unsupported("ProxyCommand") => {
+                    "write ProxyJump in its place, or name the way in the inventory: `ssh: { bastion: { host: … } }`, or \
+                     `bastion: none`; `ssh: { config: none }` leaves the configuration out"
+                        .to_owned()
+                }
+                ConfigProblem::Unreadable(_) => {
+                    "mend it (`ssh -G HOST` says the same), or leave it out: `ssh: { config: none }` in the inventory".to_owned()
+                }
+                ConfigProblem::Unsupported(_) | ConfigProblem::Value { .. } | ConfigProblem::Round(_) => {
+                    "change it for this host, or leave it out: `ssh: { config: none }` in the inventory".to_owned()
+                }
+            },
             Self::Protocol { .. } => return None,
         };
         Some(text)
     }
 }
 
-fn list_known(known: &[KnownKey]) -> String {
+fn list_known(known: &[KnownKey], file: &Path) -> String {
+    let place = |key: &KnownKey| match &key.file {
+        other if other != file => format!("{}:{}", other.display(), key.line),
+        _ => format!("line {}", key.line),
+    };
     let keys: Vec<String> = known
         .iter()
-        .map(|key| format!("{} {} (line {})", key.algorithm, key.fingerprint, key.line))
+        .map(|key| format!("{} {} ({})", key.algorithm, key.fingerprint, place(key)))
         .collect();
     keys.join(", ")
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use russh::client::Msg;
 use russh::{ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Sig};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::Connection;
 use super::frame::{Nonce, password_line};
@@ -17,6 +17,8 @@ use super::output::Collector;
 use crate::remote::{Command, Ending, Lines, Output, RunError, Stream};
 use crate::secret::Secret;
 
+/// A session that has ended is free for the next command within this time.
+const FREED: Duration = Duration::from_secs(3);
 /// Login shell and sudo have this long to get ready.
 const GREETING: Duration = Duration::from_secs(60);
 /// After its time limit a command has this long to end: TERM, and KILL 5 s later.
@@ -31,7 +33,21 @@ const MOST_GREETING: usize = 64 * 1024;
 type Writer = ChannelWriteHalf<Msg>;
 type Writing = Pin<Box<dyn Future<Output = Result<(), russh::Error>> + Send>>;
 
-pub(super) async fn run(session: &Connection, command: &Command, lines: Option<&Lines>) -> Result<Output, RunError> {
+/// Why a command has no output.
+pub(super) enum StartError {
+    /// The server opens no session beside those of this connection that are open; nothing was sent.
+    Beside,
+    /// Anything else.
+    Run(RunError),
+}
+
+impl From<RunError> for StartError {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
+    }
+}
+
+pub(super) async fn run(session: &Connection, command: &Command, lines: Option<&Lines>) -> Result<Output, StartError> {
     let nonce = Nonce::random();
     let frame = nonce.frame(command).map_err(RunError::Refused)?;
     let sudo = command.root && session.inner.at.user != "root";
@@ -40,7 +56,7 @@ pub(super) async fn run(session: &Connection, command: &Command, lines: Option<&
     let starting = start(session, permit, nonce.command_line(sudo));
     let channel = match timeout_at(deadline, starting).await {
         Ok(started) => started?,
-        Err(_) => return Err(RunError::Timeout(command.timeout)),
+        Err(_) => return Err(RunError::Timeout(command.timeout).into()),
     };
     let mut exchange = Exchange {
         session,
@@ -53,35 +69,44 @@ pub(super) async fn run(session: &Connection, command: &Command, lines: Option<&
     };
     match timeout_at(deadline, exchange.until_end(lines)).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => return Err(error),
+        Ok(Err(error)) => return Err(error.into()),
         Err(_) => {
             // The end of standard input tells the bootstrap to end the script.
             exchange.writing = None;
             let _ = exchange.channel.writer.eof().await;
             let _ = timeout(ENDING, exchange.until_end(lines)).await;
             exchange.hand_out_rest(lines).await;
-            return Err(RunError::Timeout(command.timeout));
+            return Err(RunError::Timeout(command.timeout).into());
         }
     }
     exchange.hand_out_rest(lines).await;
-    exchange.output(command)
+    Ok(exchange.output(command)?)
 }
 
 async fn start(
     session: &Connection,
     permit: Option<OwnedSemaphorePermit>,
     command_line: String,
-) -> Result<OpenChannel, RunError> {
+) -> Result<OpenChannel, StartError> {
     let lost = |error: &russh::Error| RunError::ConnectionLost(session.end_reason().unwrap_or_else(|| explain(error)));
-    let channel = match session.open_session().await {
-        Ok(channel) => channel,
-        Err(russh::Error::ChannelOpenFailure(why)) => {
-            return Err(RunError::Refused(format!(
-                "no session can be opened on {}: {why:?}",
-                session.at()
-            )));
+    let over = Instant::now() + FREED;
+    let channel = loop {
+        match session.open_session().await {
+            Ok(channel) => break channel,
+            // What runs beside others is not kept waiting for them.
+            Err(russh::Error::ChannelOpenFailure(_)) if !session.is_alone() => return Err(StartError::Beside),
+            Err(russh::Error::ChannelOpenFailure(_)) if Instant::now() < over => {
+                sleep(Duration::from_millis(100)).await
+            }
+            Err(russh::Error::ChannelOpenFailure(_)) => {
+                let why = format!(
+                    "{} opens no session (is MaxSessions 0 in its sshd_config?)",
+                    session.at()
+                );
+                return Err(RunError::Refused(why).into());
+            }
+            Err(error) => return Err(lost(&error).into()),
         }
-        Err(error) => return Err(lost(&error)),
     };
     let (reader, writer) = channel.split();
     let channel = OpenChannel {
@@ -279,7 +304,11 @@ impl Exchange<'_> {
         if greeting.sudo {
             RunError::Sudo(format!("the command did not start: {how} and {said}"))
         } else {
-            RunError::Refused(format!("the login shell did not start the command: {how} and {said}"))
+            RunError::Refused(format!(
+                "the login shell did not start the command: {how} and {said}; check the shell of {} in /etc/passwd, its \
+                 login files, and ForceCommand in sshd_config",
+                self.session.at().user
+            ))
         }
     }
 

@@ -15,6 +15,8 @@ use crate::cluster::HostKeys;
 #[derive(Debug)]
 pub(super) struct HostKeyCheck {
     pub(super) at: Arc<Hop>,
+    /// Host and port by which the key is known.
+    pub(super) name: (String, u16),
     pub(super) file: PathBuf,
     pub(super) policy: HostKeys,
     pub(super) known: KnownHost,
@@ -23,7 +25,7 @@ pub(super) struct HostKeyCheck {
 impl HostKeyCheck {
     fn judge(&self, key: &PublicKey) -> Result<(), ConnectError> {
         let (at, file) = (Arc::clone(&self.at), self.file.clone());
-        let offered = Box::new(HostKey::new(&at.host, at.port, key));
+        let offered = Box::new(HostKey::new(&self.name.0, self.name.1, key));
         match self.known.judge(key) {
             Verdict::Known => Ok(()),
             Verdict::Unknown if self.policy == HostKeys::AcceptNew => {
@@ -41,7 +43,7 @@ impl HostKeyCheck {
                 offered,
                 file,
             }),
-            Verdict::Revoked(line) => Err(ConnectError::HostKeyRevoked {
+            Verdict::Revoked(file, line) => Err(ConnectError::HostKeyRevoked {
                 at,
                 fingerprint: fingerprint(key),
                 file,

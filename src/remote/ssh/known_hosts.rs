@@ -17,9 +17,9 @@ use sha1::Sha1;
 /// A host's key as it was offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostKey {
-    /// Address or name as dialled.
+    /// Address or name as dialled, or the name that stands for it in files of known host keys.
     pub host: String,
-    /// TCP port.
+    /// TCP port; 22 beside such a name.
     pub port: u16,
     /// As `ssh-ed25519`.
     pub algorithm: String,
@@ -49,7 +49,9 @@ pub struct KnownKey {
     pub algorithm: String,
     /// As `SHA256:…`.
     pub fingerprint: String,
-    /// Line of the file, from 1.
+    /// The file.
+    pub file: PathBuf,
+    /// Its line, from 1.
     pub line: usize,
 }
 
@@ -84,33 +86,41 @@ pub(super) enum Verdict {
     Unknown,
     /// The host is known by other keys only.
     Changed(Vec<KnownKey>),
-    /// The key must never be accepted; with the line that says so.
-    Revoked(usize),
+    /// The key must never be accepted; with the file and the line that say so.
+    Revoked(PathBuf, usize),
 }
 
-/// The lines of a file that are about one host.
+/// The lines of the files that are about one host.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KnownHost {
-    keys: Vec<(usize, PublicKey)>,
-    revoked: Vec<(usize, PublicKey)>,
+    keys: Vec<(PathBuf, usize, PublicKey)>,
+    revoked: Vec<(PathBuf, usize, PublicKey)>,
     /// Keys under the bare name, which vouch for any port but contradict nothing.
     bare: Vec<PublicKey>,
 }
 
 impl KnownHost {
-    /// Reads what the file has for a host. A missing file has nothing.
-    pub(super) fn load(path: &Path, host: &str, port: u16) -> Result<Self, FileError> {
-        match std::fs::read(path) {
-            Ok(bytes) => Ok(Self::parse(&String::from_utf8_lossy(&bytes), host, port)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(FileError::new("read", path, &error)),
+    /// Reads what the files have for a host. A missing file has nothing.
+    pub(super) fn load<'a>(
+        files: impl IntoIterator<Item = &'a PathBuf>,
+        host: &str,
+        port: u16,
+    ) -> Result<Self, FileError> {
+        let mut known = Self::default();
+        for path in files {
+            match std::fs::read(path) {
+                Ok(bytes) => known.read(path, &String::from_utf8_lossy(&bytes), host, port),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(FileError::new("read", path, &error)),
+            }
         }
+        Ok(known)
     }
 
-    fn parse(text: &str, host: &str, port: u16) -> Self {
+    fn read(&mut self, path: &Path, text: &str, host: &str, port: u16) {
+        let known = self;
         let name = lookup_name(host, port);
         let bare = host.to_ascii_lowercase();
-        let mut known = Self::default();
         for (number, line) in entries(text) {
             let Some(entry) = Entry::parse(line) else { continue };
             let full = matches(entry.hosts, &name);
@@ -123,21 +133,20 @@ impl KnownHost {
                 continue;
             };
             match entry.marker {
-                Marker::None if full => known.keys.push((number, key)),
+                Marker::None if full => known.keys.push((path.to_owned(), number, key)),
                 Marker::None => known.bare.push(key),
-                Marker::Revoked => known.revoked.push((number, key)),
+                Marker::Revoked => known.revoked.push((path.to_owned(), number, key)),
                 Marker::CertAuthority | Marker::Other => {}
             }
         }
-        known
     }
 
     pub(super) fn judge(&self, offered: &PublicKey) -> Verdict {
         let same = |key: &PublicKey| key.key_data() == offered.key_data();
-        if let Some((line, _)) = self.revoked.iter().find(|(_, key)| same(key)) {
-            return Verdict::Revoked(*line);
+        if let Some((file, line, _)) = self.revoked.iter().find(|(.., key)| same(key)) {
+            return Verdict::Revoked(file.clone(), *line);
         }
-        if self.keys.iter().any(|(_, key)| same(key)) || self.bare.iter().any(same) {
+        if self.keys.iter().any(|(.., key)| same(key)) || self.bare.iter().any(same) {
             return Verdict::Known;
         }
         if self.keys.is_empty() {
@@ -148,9 +157,10 @@ impl KnownHost {
         Verdict::Changed(
             self.keys
                 .iter()
-                .map(|(line, key)| KnownKey {
+                .map(|(file, line, key)| KnownKey {
                     algorithm: key.algorithm().to_string(),
                     fingerprint: fingerprint(key),
+                    file: file.clone(),
                     line: *line,
                 })
                 .collect(),
@@ -163,7 +173,7 @@ impl KnownHost {
             Algorithm::Rsa { .. } => Algorithm::Rsa { hash: None },
             other => other.clone(),
         };
-        let known: Vec<Algorithm> = (self.keys.iter().map(|(_, key)| key).chain(&self.bare))
+        let known: Vec<Algorithm> = (self.keys.iter().map(|(.., key)| key).chain(&self.bare))
             .map(|key| kind(&key.algorithm()))
             .collect();
         let (mut first, rest): (Vec<_>, Vec<_>) = algorithms
@@ -198,7 +208,9 @@ pub fn remember(path: &Path, key: &HostKey) -> Result<(), FileError> {
         .openssh
         .parse::<PublicKey>()
         .map_err(|error| FileError::new("add a key to", path, &error))?;
-    if KnownHost::parse(&String::from_utf8_lossy(&text), &key.host, key.port).judge(&offered) == Verdict::Known {
+    let mut known = KnownHost::default();
+    known.read(path, &String::from_utf8_lossy(&text), &key.host, key.port);
+    if known.judge(&offered) == Verdict::Known {
         return Ok(());
     }
     // One write in append mode: other programs that append at the same time lose nothing.

@@ -4,6 +4,7 @@
 //! [`remote`](crate::remote); what to do about an error is decided elsewhere.
 
 mod auth;
+pub mod client_config;
 mod connect;
 mod error;
 mod exec;
@@ -21,11 +22,12 @@ use russh::{Channel, Disconnect};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use connect::{ConnectOptions, Connector, Limits};
-pub use error::{ConnectError, Hop, KeyProblem, TriedKey, Unreachable};
+pub use error::{ConfigProblem, ConnectError, Hop, KeyProblem, TriedKey, Unreachable};
 
 use super::{Command, Lines, Output, RunError};
 use crate::cluster::SshTarget;
 use crate::secret::Secret;
+use exec::StartError;
 use handler::{EndReason, Handler};
 
 /// sshd allows 10 sessions a connection; closed ones count until their processes are gone.
@@ -69,7 +71,29 @@ impl SshSession {
     /// When the future is dropped, or the command's time is over, the remote process group is
     /// ended: with TERM, and 5 s later with KILL.
     pub async fn run(&self, command: &Command, lines: Option<&Lines>) -> Result<Output, RunError> {
-        exec::run(&self.connection(), command, lines).await
+        let connection = self.connection();
+        match exec::run(&connection, command, lines).await {
+            Ok(output) => Ok(output),
+            Err(StartError::Run(error)) => Err(error),
+            // MaxSessions: what runs beside others gets a connection of its own, which ends with it.
+            Err(StartError::Beside) => self.run_beside(command, lines).await,
+        }
+    }
+
+    async fn run_beside(&self, command: &Command, lines: Option<&Lines>) -> Result<Output, RunError> {
+        let Redial {
+            connector,
+            name,
+            target,
+        } = &*self.redial;
+        let dialled = connector.dial(name, target).await;
+        let connection = dialled.map_err(|error| RunError::Refused(error.to_string()))?;
+        let result = exec::run(&connection, command, lines).await;
+        connection.close().await;
+        result.map_err(|error| match error {
+            StartError::Run(error) => error,
+            StartError::Beside => RunError::Refused("it opens no session".to_owned()),
+        })
     }
 
     /// Connects to the host anew, once, for all clones; commands that still run on the old connection are lost.
@@ -192,6 +216,11 @@ impl Connection {
     async fn open_session(&self) -> Result<Channel<Msg>, russh::Error> {
         let inner = Arc::clone(&self.inner);
         opened(async move { inner.handle.channel_open_session().await }).await
+    }
+
+    /// At most one command is on this connection: whoever asks.
+    fn is_alone(&self) -> bool {
+        self.inner.commands.available_permits() + 1 >= COMMANDS_AT_ONCE
     }
 
     async fn command_permit(&self) -> Option<OwnedSemaphorePermit> {

@@ -46,14 +46,10 @@ impl Lab {
         let host_key = new_key(Algorithm::Ed25519);
         let server = Server::start(host_key.clone(), behaviour.clone()).await;
         let target = SshTarget {
-            host: "127.0.0.1".to_owned(),
             port: server.address.port(),
-            user: "root".to_owned(),
             keys: vec![key_file],
-            sudo_password: None,
-            bastion: None,
             host_keys: HostKeys::AcceptNew,
-            known_hosts: dir.path().join("known_hosts"),
+            ..SshTarget::new("127.0.0.1", "root", dir.path().join("known_hosts"))
         };
         Self {
             dir,

@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PublicKey};
 
 use super::{HostKey, KnownHost, Verdict, glob, remember, replace};
@@ -10,8 +12,14 @@ fn key(text: &str) -> PublicKey {
     text.parse().unwrap()
 }
 
+fn known(file: &str, host: &str, port: u16) -> KnownHost {
+    let mut known = KnownHost::default();
+    known.read(Path::new("known_hosts"), file, host, port);
+    known
+}
+
 fn judge(file: &str, host: &str, port: u16, offered: &str) -> Verdict {
-    KnownHost::parse(file, host, port).judge(&key(offered))
+    known(file, host, port).judge(&key(offered))
 }
 
 fn changed(file: &str, host: &str, port: u16, offered: &str) -> Vec<usize> {
@@ -81,7 +89,7 @@ fn wildcards_and_negation() {
 #[test]
 fn marked_lines() {
     let file = format!("cp1 {ONE}\n@revoked * {ONE}\n@cert-authority *.lab {TWO}\n");
-    assert_eq!(judge(&file, "cp1", 22, ONE), Verdict::Revoked(2));
+    assert_eq!(judge(&file, "cp1", 22, ONE), Verdict::Revoked("known_hosts".into(), 2));
     assert_eq!(judge(&file, "cp1.lab", 22, TWO), Verdict::Unknown);
 }
 
@@ -94,7 +102,7 @@ fn known_kinds_are_asked_for_first() {
         hash: Some(HashAlg::Sha512),
     };
     let all = [Algorithm::Ed25519, ecdsa.clone(), rsa.clone()];
-    let known = KnownHost::parse(&format!("cp1 {ECDSA}\n"), "cp1", 22);
+    let known = known(&format!("cp1 {ECDSA}\n"), "cp1", 22);
     assert_eq!(known.prefer(&all), [ecdsa, Algorithm::Ed25519, rsa]);
 }
 
