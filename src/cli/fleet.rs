@@ -10,6 +10,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::args::Target;
+use super::login;
 use crate::check::{self, Finding};
 use crate::cluster::{self, Cluster, Host, NodeName, SecretSource};
 use crate::execute::event::{Event, Phase};
@@ -23,7 +24,7 @@ use crate::manifest::ManifestError;
 use crate::plan::Plan;
 use crate::plan::apply::{self, Intent};
 use crate::remote::ssh::known_hosts::HostKey;
-use crate::remote::ssh::{ConnectError, ConnectOptions, Connector, client_config, known_hosts};
+use crate::remote::ssh::{ConnectError, ConnectOptions, Connector, known_hosts};
 use crate::remote::{Session, secret_source};
 use crate::report::table::{Cell, Table};
 use crate::report::text::with_inventory;
@@ -174,7 +175,7 @@ pub async fn reach(cluster: Cluster, target: &Target, facts: Option<&Path>, cons
 /// # Errors
 /// An exit code, when a secret cannot be had or the person declines the keys.
 pub async fn connect(mut cluster: Cluster, target: &Target, console: &Console) -> Result<Fleet, u8> {
-    let forbidden = complete(&mut cluster, console).await;
+    let forbidden = login::complete(&mut cluster, console).await;
     let options = ConnectOptions {
         sudo_password: prompted_password(&cluster, console)?,
         ..ConnectOptions::default()
@@ -188,7 +189,7 @@ pub async fn connect(mut cluster: Cluster, target: &Target, console: &Console) -
     // A bastion that was not known hides what is behind it: each round may bring new keys.
     for _ in 0..MOST_ROUNDS {
         let mut again = settle_host_keys(&cluster, target, &mut sessions, console)?;
-        again.extend(unlock_keys(&cluster, &sessions, &connector, &mut asked, console));
+        again.extend(login::unlock_keys(&cluster, &sessions, &connector, &mut asked, console));
         if again.is_empty() {
             break;
         }
@@ -208,35 +209,7 @@ pub async fn connect(mut cluster: Cluster, target: &Target, console: &Console) -
     })
 }
 
-/// Completes the logins by the user's OpenSSH configuration, and tells what of it is left out. Gives the hosts that it
-/// keeps from being connected to.
-async fn complete(cluster: &mut Cluster, console: &Console) -> BTreeMap<NodeName, ConnectError> {
-    let logins = cluster
-        .hosts
-        .iter()
-        .map(|host| (host.name.to_string(), host.ssh.clone()));
-    let mut completed = client_config::complete(logins).await;
-    for (note, names) in &completed.notes {
-        let whose = match names.len() {
-            all if all == cluster.hosts.len() => "all hosts".to_owned(),
-            _ => names.join(", "),
-        };
-        console.warn(&format!("{note} ({whose})"));
-    }
-    let mut forbidden = BTreeMap::new();
-    for host in &mut cluster.hosts {
-        match completed.logins.remove(host.name.as_str()) {
-            Some(Ok(login)) => host.ssh = login,
-            Some(Err(error)) => {
-                forbidden.insert(host.name.clone(), error);
-            }
-            None => {}
-        }
-    }
-    forbidden
-}
-
-type Dialled = BTreeMap<NodeName, Result<Session, ConnectError>>;
+pub(super) type Dialled = BTreeMap<NodeName, Result<Session, ConnectError>>;
 
 async fn dial<'a>(
     connector: &Connector,
@@ -280,48 +253,6 @@ fn few(names: &BTreeSet<NodeName>) -> String {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
-}
-
-/// Asks for the passphrases of encrypted keys that nobody else has, each once, and gives the hosts to connect to again.
-fn unlock_keys<'a>(
-    cluster: &'a Cluster,
-    sessions: &Dialled,
-    connector: &Connector,
-    asked: &mut BTreeSet<PathBuf>,
-    console: &Console,
-) -> Vec<&'a Host> {
-    let locked = |host: &Host| match sessions.get(&host.name) {
-        Some(Err(error)) => error.locked_keys().into_iter().map(Path::to_owned).collect(),
-        _ => BTreeSet::new(),
-    };
-    let wanted: BTreeSet<PathBuf> = cluster.hosts.iter().flat_map(locked).collect();
-    if !std::io::stdin().is_terminal() {
-        // Without a terminal the errors say what to do.
-        return Vec::new();
-    }
-    let mut opened = BTreeSet::new();
-    for path in wanted {
-        if asked.insert(path.clone()) && ask_passphrase(connector, &path, console) {
-            opened.insert(path);
-        }
-    }
-    let hosts = cluster.hosts.iter();
-    hosts.filter(|host| !locked(host).is_disjoint(&opened)).collect()
-}
-
-/// As often as `ssh` asks. An empty answer leaves the key out.
-fn ask_passphrase(connector: &Connector, path: &Path, console: &Console) -> bool {
-    for _ in 0..3 {
-        let prompt = format!("Passphrase for {}", path.display());
-        let Ok(passphrase) = secret_source::resolve(&SecretSource::Prompt, &prompt) else {
-            return false;
-        };
-        match connector.unlock(path, &passphrase) {
-            Ok(()) => return true,
-            Err(why) => console.say(&format!("{} {why}\n", path.display())),
-        }
-    }
-    false
 }
 
 /// Remembers the host keys that may be, and gives the hosts to connect to again.

@@ -12,6 +12,7 @@ pub mod fleet;
 pub mod init;
 pub mod interrupt;
 pub mod kubeconfig;
+mod login;
 pub mod manual;
 pub mod plan;
 pub mod render;

@@ -93,7 +93,17 @@ impl KeyFile {
                     _ => file(Ok(Arc::new(key)), Some(public)),
                 }
             }
-            Err(_) if text.contains("ENCRYPTED") => file(Err(KeyProblem::Encrypted), beside(path)),
+            Err(_) if text.contains("ENCRYPTED") => {
+                // russh opens PKCS#8, and of OpenSSL's older way only RSA with this cipher.
+                let opens = text.contains("BEGIN ENCRYPTED PRIVATE KEY")
+                    || text.contains("BEGIN RSA PRIVATE KEY") && text.contains("DEK-Info: AES-128-CBC,");
+                let problem = if opens {
+                    KeyProblem::Encrypted
+                } else {
+                    KeyProblem::OldEncryption
+                };
+                file(Err(problem), beside(path))
+            }
             Err(error) => file(Err(KeyProblem::Format(error.to_string())), None),
         }
     }
@@ -376,22 +386,39 @@ mod tests {
     #[test]
     fn an_encrypted_key_tells_its_public_half_and_opens_with_its_passphrase_only() {
         let dir = tempfile::tempdir().unwrap();
-        for format in ["RFC4716", "PEM", "PKCS8"] {
-            let path = dir.path().join(format);
+        for (kind, format, opens) in [
+            ("ed25519", "RFC4716", true),
+            ("ecdsa", "RFC4716", true),
+            ("ecdsa", "PKCS8", true),
+            ("ecdsa", "PEM", false),
+            ("rsa", "RFC4716", true),
+            ("rsa", "PKCS8", true),
+            ("rsa", "PEM", true),
+        ] {
+            let path = dir.path().join(format!("{kind}-{format}"));
             let made = std::process::Command::new("ssh-keygen")
-                .args(["-q", "-t", "ecdsa", "-N", "secret", "-m", format, "-f"])
+                .args(["-q", "-a", "1", "-t", kind, "-N", "secret", "-m", format, "-f"])
                 .arg(&path)
                 .status()
                 .unwrap();
             assert!(made.success());
             let file = load(&path);
-            assert_eq!(file.content.unwrap_err(), KeyProblem::Encrypted, "{format}");
-            assert!(file.public.is_some(), "{format}");
+            let problem = if opens {
+                KeyProblem::Encrypted
+            } else {
+                KeyProblem::OldEncryption
+            };
+            assert_eq!(file.content.unwrap_err(), problem, "{kind} {format}");
+            assert!(file.public.is_some(), "{kind} {format}");
             let unlocked = Unlocked::default();
-            let wrong = unlocked.open(&path, &Secret::new("guess"));
-            assert_eq!(wrong, Err(KeyProblem::Passphrase), "{format}");
-            unlocked.open(&path, &Secret::new("secret")).unwrap();
-            assert!(KeyFile::load(&path, &unlocked).content.is_ok(), "{format}");
+            assert!(unlocked.open(&path, &Secret::new("guess")).is_err(), "{kind} {format}");
+            let opened = unlocked.open(&path, &Secret::new("secret"));
+            assert_eq!(opened.is_ok(), opens, "{kind} {format}: {opened:?}");
+            assert_eq!(
+                KeyFile::load(&path, &unlocked).content.is_ok(),
+                opens,
+                "{kind} {format}"
+            );
         }
     }
 

@@ -237,6 +237,9 @@ pub enum KeyProblem {
     /// It has a passphrase, and no agent holds the key.
     #[error("is encrypted, and no agent holds its key")]
     Encrypted,
+    /// It has a passphrase, in a format that cannot be opened, and no agent holds the key.
+    #[error("is encrypted in an old format, and no agent holds its key")]
+    OldEncryption,
     /// Its private half is on a security key, and no agent holds it.
     #[error("is the handle of a security key, and no agent holds it")]
     SecurityKey,
@@ -398,6 +401,10 @@ impl ConnectError {
                 }
                 KeyProblem::Encrypted => format!(
                     "run `ssh-add {}` first, or run k8sup on a terminal to be asked for its passphrase",
+                    path.display()
+                ),
+                KeyProblem::OldEncryption => format!(
+                    "run `ssh-add {0}` first, or write it in the new format with `ssh-keygen -p -f {0}`",
                     path.display()
                 ),
                 KeyProblem::Passphrase => "`ssh-keygen -yf` with the file tells whether a passphrase is right".to_owned(),

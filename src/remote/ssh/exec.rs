@@ -96,7 +96,7 @@ async fn start(
             // What runs beside others is not kept waiting for them.
             Err(russh::Error::ChannelOpenFailure(_)) if !session.is_alone() => return Err(StartError::Beside),
             Err(russh::Error::ChannelOpenFailure(_)) if Instant::now() < over => {
-                sleep(Duration::from_millis(100)).await
+                sleep(Duration::from_millis(100)).await;
             }
             Err(russh::Error::ChannelOpenFailure(_)) => {
                 let why = format!(

@@ -72,11 +72,11 @@ impl SshSession {
     /// ended: with TERM, and 5 s later with KILL.
     pub async fn run(&self, command: &Command, lines: Option<&Lines>) -> Result<Output, RunError> {
         let connection = self.connection();
-        match exec::run(&connection, command, lines).await {
+        match Box::pin(exec::run(&connection, command, lines)).await {
             Ok(output) => Ok(output),
             Err(StartError::Run(error)) => Err(error),
             // MaxSessions: what runs beside others gets a connection of its own, which ends with it.
-            Err(StartError::Beside) => self.run_beside(command, lines).await,
+            Err(StartError::Beside) => Box::pin(self.run_beside(command, lines)).await,
         }
     }
 

@@ -69,7 +69,7 @@ async fn the_inventorys_own_words_go_before_the_configuration() {
         return;
     }
     let server = Sshd::start("");
-    let config = "Host *\n  User somebody\n  Port 1\n  IdentityFile /nowhere/key\n  UserKnownHostsFile /nowhere/known\n  \
+    let config = "Host nowhere.invalid\n  ProxyJump none\nHost *\n  User somebody\n  Port 1\n  IdentityFile /nowhere/key\n  UserKnownHostsFile /nowhere/known\n  \
                   StrictHostKeyChecking yes\n  ProxyJump nowhere.invalid\n";
     let mut own = SshTarget {
         written: Written {

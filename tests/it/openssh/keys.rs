@@ -65,7 +65,7 @@ fn asking(agent: &Agent) -> Connector {
 
 fn lock(server: &Sshd) {
     let locked = Command::new("ssh-keygen")
-        .args(["-q", "-p", "-P", "", "-N", "sesame", "-f"])
+        .args(["-q", "-a", "1", "-p", "-P", "", "-N", "sesame", "-f"])
         .arg(server.path("id"))
         .output()
         .unwrap();

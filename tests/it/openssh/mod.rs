@@ -63,11 +63,9 @@ mod program {
             server.port
         );
         for number in 1..=hosts {
-            text += match number {
-                1 => "",
-                2 => "workers:\n",
-                _ => "",
-            };
+            if number == 2 {
+                text += "workers:\n";
+            }
             text += &format!("  h{number}: {{ address: 10.9.8.{number}, ssh: {{ host: 127.0.0.{number} }} }}\n");
         }
         let path = server.path("inventory.yaml");

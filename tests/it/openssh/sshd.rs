@@ -49,6 +49,7 @@ fn missing() -> Option<&'static str> {
 }
 
 /// Whether the test can run; says why not.
+#[expect(clippy::print_stderr, reason = "what is skipped is said")]
 pub(super) fn can_run() -> bool {
     let Some(why) = missing() else { return true };
     assert_ne!(

@@ -153,7 +153,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// A path with `~`, tokens (`%h`) and variables (`${NAME}`) put in, as ssh_config(5) has them.
+    /// A path with `~`, tokens (`%h`) and variables (`${NAME}`) put in, as `ssh_config(5)` has them.
     fn path(&self, keyword: &'static str, text: &str) -> Result<PathBuf, ConfigProblem> {
         let home = || variable("HOME").ok_or_else(|| wrong(keyword, text));
         let (mut path, mut rest) = match text.strip_prefix("~/") {
