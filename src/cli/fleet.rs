@@ -34,7 +34,7 @@ use crate::report::{Console, Style, Summary};
 pub const CHANGED_MEANWHILE: &str = "the hosts are not as they were a moment ago, which changes the plan";
 
 /// Nobody is left without a word for longer while hosts are connected to.
-const PATIENCE: Duration = Duration::from_secs(8);
+pub(super) const PATIENCE: Duration = Duration::from_secs(8);
 /// A chain of bastions that are all new takes a round for each.
 const MOST_ROUNDS: usize = 12;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use super::fleet::Dialled;
+use super::fleet::{Dialled, PATIENCE};
 use crate::cluster::{Cluster, Host, NodeName, SecretSource};
 use crate::remote::secret_source;
 use crate::remote::ssh::{ConnectError, Connector, client_config};
@@ -13,11 +13,19 @@ use crate::report::Console;
 /// Completes the logins by the user's OpenSSH configuration, and tells what of it is left out. Gives the hosts that it
 /// keeps from being connected to.
 pub(super) async fn complete(cluster: &mut Cluster, console: &Console) -> BTreeMap<NodeName, ConnectError> {
-    let logins = cluster
-        .hosts
-        .iter()
-        .map(|host| (host.name.to_string(), host.ssh.clone()));
-    let mut completed = client_config::complete(logins).await;
+    let logins: Vec<_> = (cluster.hosts.iter())
+        .map(|host| (host.name.to_string(), host.ssh.clone()))
+        .collect();
+    let completing = client_config::complete(logins);
+    tokio::pin!(completing);
+    let mut said = tokio::time::interval(PATIENCE);
+    said.tick().await;
+    let mut completed = loop {
+        tokio::select! {
+            completed = &mut completing => break completed,
+            _ = said.tick() => console.say("still asking ssh for its configuration of the hosts\n"),
+        }
+    };
     for (note, names) in &completed.notes {
         let whose = match names.len() {
             all if all == cluster.hosts.len() => "all hosts".to_owned(),
