@@ -37,13 +37,16 @@ def address(number):
 def serve():
     """One server for all addresses; gives its process."""
     shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True, mode=0o700)
+    (FOLDER / "home").mkdir(parents=True)
+    FOLDER.chmod(0o700)
     for key in ("host", "user"):
         subprocess.check_call(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(FOLDER / key)])
     shutil.copy(FOLDER / "user.pub", FOLDER / "authorized_keys")
     (FOLDER / "sshd_config").write_text(
         f"HostKey {FOLDER}/host\nAuthorizedKeysFile {FOLDER}/authorized_keys\nPidFile none\nStrictModes no\nUsePAM no\n"
         "PermitRootLogin prohibit-password\nPasswordAuthentication no\nMaxStartups 5000\nUseDNS no\n"
+        # What this machine's own login files do at every login is nobody's work here.
+        f"SetEnv HOME={FOLDER}/home\n"
     )
     # From OpenSSH 9.8 on it keeps those waiting who come often.
     if subprocess.run(["/usr/sbin/sshd", "-t", "-f", str(FOLDER / "sshd_config"), "-o", "PerSourcePenalties=no"], capture_output=True).returncode == 0:
@@ -83,7 +86,7 @@ def commands(hosts, programs):
     inventory = FOLDER / "inventory.yaml"
     workers = "".join(f"  w{number}: {host}\n" for number, host in enumerate(hosts[1:], 1))
     inventory.write_text(
-        f"cluster: {{ name: fanout, podCidr: 10.128.0.0/12 }}\nssh: {{ user: root, key: {key}, knownHosts: {known} }}\n"
+        f"cluster: {{ name: fanout, kubernetes: v1.34.4, podCidr: 10.128.0.0/12 }}\nssh: {{ user: root, key: {key}, knownHosts: {known} }}\n"
         f"controllers:\n  cp0: {hosts[0]}\nworkers:\n{workers}"
     )
     ansible = FOLDER / "ansible.ini"
@@ -92,11 +95,11 @@ def commands(hosts, programs):
     settings = {"ssh_user": "root", "ssh_key": str(key), "ssh_known_hosts_file": str(known), "ssh_strict_host_key_checking": "yes"}
     pyinfra.write_text(f"hosts = [(host, {settings!r}) for host in open({str(listed)!r}).read().split()]\n")
     return {
-        "k8sup exec": [str(ROOT / "target/release/k8sup"), "exec", str(inventory), "--", "true"],
+        "k8sup exec": [str(ROOT / "target/release/k8sup"), "exec", str(inventory), "--parallel", str(AT_ONCE), "--", "true"],
         "OpenSSH and xargs": ["sh", "-c", f"xargs -P {AT_ONCE} -I HOST ssh {ssh} root@HOST true <{listed}"],
         "ansible-core, raw": [
             str(programs / "ansible"), "all", "-i", str(ansible), "-m", "raw", "-a", "true", "-f", str(AT_ONCE), "-o",
-            "--ssh-common-args", f"-o UserKnownHostsFile={known}",
+            f"--ssh-common-args=-o UserKnownHostsFile={known}",
         ],
         "pyinfra": [str(programs / "pyinfra"), "-y", "--parallel", str(AT_ONCE), str(pyinfra), "exec", "--", "true"],
     }

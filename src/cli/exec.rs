@@ -1,9 +1,10 @@
 //! `k8sup exec`: one command on many hosts, side by side.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::Ended;
@@ -37,17 +38,20 @@ pub async fn run(args: &Args, console: &Console) -> Ended {
     let fleet = fleet::connect(cluster, &args.target, console).await?;
     let (lines, received) = mpsc::channel::<(NodeName, Line)>(256);
     let mut running = JoinSet::new();
+    let limit = Arc::new(Semaphore::new(usize::from(args.target.parallel)));
     let mut answers: BTreeMap<NodeName, Result<Output, String>> = BTreeMap::new();
     for (name, session) in &fleet.sessions {
         match session {
             Ok(session) => {
-                let (name, session, command, lines) = (
+                let (name, session, command, lines, limit) = (
                     name.clone(),
                     session.clone(),
                     command(args),
                     (!args.grouped).then(|| lines.clone()),
+                    Arc::clone(&limit),
                 );
                 running.spawn(async move {
+                    let _permit = limit.acquire().await;
                     let answer = ask(&name, &session, &command, lines).await;
                     (name, answer.map_err(|error| error.to_string()))
                 });

@@ -137,6 +137,24 @@ async fn a_server_that_looks_names_up_is_waited_for() {
 }
 
 #[test]
+fn no_more_hosts_work_at_once_than_they_are_told_to() {
+    if !can_run() {
+        return;
+    }
+    let server = Sshd::start("");
+    let inventory = program::inventory(&server, 3, "user: pi, key: ./id, config: none");
+    let output = program::exec(&inventory, &["--parallel", "1"], "echo begin; sleep 0.3; echo end")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let said: Vec<_> = text.lines().filter_map(|line| line.split_once(" │ ")).collect();
+    assert_eq!(said.len(), 6, "{text}");
+    for pair in said.chunks(2) {
+        assert_eq!((pair[0].0, pair[0].1, pair[1].1), (pair[1].0, "begin", "end"), "{text}");
+    }
+}
+
+#[test]
 fn nobody_waits_ten_seconds_without_a_word() {
     if !can_run() {
         return;
